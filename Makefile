@@ -1,0 +1,228 @@
+# kplug: one Makefile, read top to bottom. `make help` lists what it can do.
+
+# ---- places -----------------------------------------------------------------
+prefix      ?= /usr/local
+sysconfdir  ?= /etc
+libdir       = $(prefix)/lib
+libexecdir   = $(prefix)/libexec
+datadir      = $(prefix)/share
+BUILD       ?= build
+VERSION     := 0.1.0
+
+# ---- tools ------------------------------------------------------------------
+CC          ?= cc
+AR          ?= ar
+PKG_CONFIG  ?= pkg-config
+PYTHON      := /usr/bin/python3
+INSTALL     ?= install
+
+# ---- what must be on the machine (names of Debian packages) -----------------
+BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf-dev \
+	nettle-dev python3-minimal
+TEST_PACKAGES  := $(BUILD_PACKAGES) check python3 python3-jsonschema g++ clang binutils \
+	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+	qemu-user strace util-linux procps
+LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck
+FRESH_PACKAGES := debootstrap
+
+# ---- flags ------------------------------------------------------------------
+WARNINGS    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow \
+	-Wpointer-arith -Wwrite-strings -Wvla
+CFLAGS      ?= -O2 -g
+SANITIZE    ?=
+CPPFLAGS    += -D_GNU_SOURCE -I. -Ilib/include -I$(BUILD)/gen
+ALL_CFLAGS   = -std=c11 $(WARNINGS) -fPIC -fstack-protector-strong -fno-omit-frame-pointer \
+	$(CFLAGS) $(SANITIZE)
+ALL_LDFLAGS  = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(SANITIZE)
+DEFINES      = -DKP_VERSION='"$(VERSION)"' -DKP_SYSCONFDIR='"$(sysconfdir)"' \
+	-DKP_PREFIX='"$(prefix)"'
+
+pkg          = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
+LIB_LIBS     = $(call pkg,--libs,jansson) -lm
+DAEMON_LIBS  = $(call pkg,--libs,libuv) $(call pkg,--libs,nettle) $(LIB_LIBS) -lpthread
+WORKER_LIBS  = $(call pkg,--libs,libelf) $(call pkg,--libs,nettle) $(LIB_LIBS) -ldl -lpthread
+CMD_LIBS     = $(LIB_LIBS)
+TEST_LIBS    = $(call pkg,--libs,check) $(call pkg,--libs,libuv) $(WORKER_LIBS)
+
+# ---- sources: a new file needs no edit here ---------------------------------
+LIB_SRC     := $(wildcard lib/*.c lib/*/*.c)
+WORKER_SRC  := $(wildcard daemon/worker/*.c)
+DAEMON_SRC  := $(wildcard daemon/*.c)
+CMD_SRC     := $(wildcard cmd/*.c)
+PLUGINS     := $(patsubst plugins/%/plugin.json,%,$(wildcard plugins/*/plugin.json))
+SUPPORT_SRC := $(wildcard tests/support/*.c)
+CHECK_SRC   := $(wildcard tests/check_*.c)
+FAMILIES    := $(wildcard lib/families/*.json)
+SCHEMAS     := $(wildcard lib/schemas/*.json)
+
+objects      = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+LIB_OBJ     := $(call objects,$(LIB_SRC))
+WORKER_OBJ  := $(call objects,$(WORKER_SRC))
+DAEMON_OBJ  := $(call objects,$(DAEMON_SRC))
+CMD_OBJ     := $(call objects,$(CMD_SRC))
+SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
+
+LIBKPLUG    := $(BUILD)/libkplug.a
+PROGRAMS    := $(BUILD)/plugind $(BUILD)/pluginctl $(BUILD)/plugin-worker
+PLUGIN_SO   := $(PLUGINS:%=$(BUILD)/plugins/%.so)
+PLUGIN_CONF := $(PLUGINS:%=$(BUILD)/plugins/plugins.d/%.json)
+DATA        := $(FAMILIES:lib/families/%=$(BUILD)/families/%) \
+	$(SCHEMAS:lib/schemas/%=$(BUILD)/schemas/%)
+CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.PHONY: all help setup setup-check setup-lint demo check check-long check-fresh cases flake \
+	asan ubsan lint format install uninstall clean tests programs
+
+# ---- what is made of what ---------------------------------------------------
+all: programs $(PLUGIN_SO) $(PLUGIN_CONF) ## build programs and plugins into build/
+programs: $(PROGRAMS) $(DATA)
+
+$(BUILD)/plugind: $(DAEMON_OBJ) $(LIBKPLUG)
+	$(link) $(DAEMON_LIBS)
+$(BUILD)/plugin-worker: $(WORKER_OBJ) $(LIBKPLUG)
+	$(link) -rdynamic $(WORKER_LIBS)
+$(BUILD)/pluginctl: $(CMD_OBJ) $(LIBKPLUG)
+	$(link) $(CMD_LIBS)
+$(LIBKPLUG): $(LIB_OBJ)
+	@rm -f $@
+	$(say) AR $@
+	$(Q)$(AR) rcs $@ $^
+
+# The interface text is compiled in: it is the one source of the protocol.
+$(BUILD)/gen/interface.inc: lib/org.kplug.Manager.varlink
+	@mkdir -p $(@D)
+	$(Q)sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@
+$(BUILD)/obj/lib/interface.o: $(BUILD)/gen/interface.inc
+
+# ---- how each kind is made --------------------------------------------------
+V           ?= 0
+ifeq ($(V),0)
+Q           := @
+say          = @printf '  %-8s %s\n'
+else
+say          = @:
+endif
+link         = $(say) LD $@; $(CC) -o $@ $(filter %.o %.a,$^) $(ALL_LDFLAGS)
+ifeq ($(V),0)
+link         = @printf '  %-8s %s\n' LD $@; $(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ALL_LDFLAGS)
+endif
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(CPPFLAGS) $(DEFINES) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# A plugin sees only kplug/plugin.h. plugins/NAME/flags, where it exists, holds
+# further compiler and linker flags of that plugin.
+plugin_flags = $(shell cat plugins/$(1)/flags 2>/dev/null)
+.SECONDEXPANSION:
+$(BUILD)/plugins/%.so: $$(wildcard plugins/%/*.c plugins/%/*.h) plugins/%/plugin.json \
+		lib/include/kplug/plugin.h lib/include/kplug/plugin.map
+	@mkdir -p $(@D)
+	$(say) PLUGIN $@
+	$(Q)$(CC) -std=c11 $(WARNINGS) -O3 -g -fPIC -fvisibility=hidden -shared \
+		-Ilib/include -Iplugins/$* -Wa,-Iplugins/$* $(SANITIZE) \
+		-o $@ $(filter %.c,$^) $(if $(SANITIZE),,-Wl,-z,defs) \
+		-Wl,--version-script=lib/include/kplug/plugin.map $(call plugin_flags,$*) -lm
+$(BUILD)/plugins/plugins.d/%.json: plugins/%/manifest.json
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/families/%: lib/families/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/schemas/%: lib/schemas/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SUPPORT_OBJ) $(LIBKPLUG)
+	@mkdir -p $(@D)
+	$(link) -rdynamic $(TEST_LIBS)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- set-up -----------------------------------------------------------------
+setup:
+	@sh tests/setup $(BUILD_PACKAGES)
+setup-check:
+	@sh tests/setup $(TEST_PACKAGES)
+setup-lint:
+	@sh tests/setup $(LINT_PACKAGES)
+
+# ---- demo and tests ---------------------------------------------------------
+# tests/fixtures/NAME.c is one hostile or unlucky plugin; NAME.json is its note,
+# NAME.flags further flags.
+FIXTURES    := $(patsubst tests/fixtures/%.c,$(BUILD)/tests/fixtures/%.so,$(wildcard tests/fixtures/*.c))
+$(BUILD)/tests/fixtures/%.so: tests/fixtures/%.c $$(wildcard tests/fixtures/%.json tests/fixtures/%.flags) \
+		lib/include/kplug/plugin.h lib/include/kplug/plugin.map
+	@mkdir -p $(@D)
+	$(say) FIXTURE $@
+	$(Q)$(CC) -std=c11 -w -O1 -g -fPIC -fvisibility=hidden -shared -Ilib/include \
+		-Itests/fixtures -Wa,-Itests/fixtures $(SANITIZE) -o $@ $< \
+		$(shell cat tests/fixtures/$*.flags 2>/dev/null || \
+		echo -Wl,--version-script=lib/include/kplug/plugin.map) -lm
+
+tests: $(CHECKS) $(FIXTURES)
+
+demo: setup ## build, then show the product at work in a temporary directory
+	@$(MAKE) --no-print-directory all
+	@sh tests/demo $(BUILD)
+
+check: setup-check ## build and run all tests
+	@$(MAKE) --no-print-directory all tests
+	@$(PYTHON) tests/run --build $(BUILD) $(RUN)
+check-long: ## the same with full durations and counts
+	@$(MAKE) --no-print-directory check RUN="--long $(RUN)"
+check-fresh: ## prove `make demo` and `make check` on a bare Debian (root; debootstrap)
+	@sh tests/setup $(FRESH_PACKAGES)
+	@sh tests/fresh
+cases: ## rows of tests/cases without a test
+	@$(PYTHON) tests/list-cases
+
+flake: setup-check ## run the suite N times (N=20)
+	@$(MAKE) --no-print-directory all tests
+	@$(PYTHON) tests/run --build $(BUILD) --repeat $(or $(N),20) $(RUN)
+asan: ## the suite with AddressSanitizer in tests, daemon, worker and tool
+	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/asan CFLAGS="-O1 -g" \
+		SANITIZE="-fsanitize=address" RUN="--sanitizer address $(RUN)"
+ubsan: ## the same with UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/ubsan CFLAGS="-O1 -g" \
+		SANITIZE="-fsanitize=undefined" RUN="--sanitizer undefined $(RUN)"
+
+# ---- install ----------------------------------------------------------------
+D            = $(DESTDIR)
+install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDIR=
+	$(INSTALL) -d $(D)$(prefix)/bin $(D)$(prefix)/sbin $(D)$(libexecdir)/kplug \
+		$(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d \
+		$(D)$(datadir)/kplug/families $(D)$(datadir)/kplug/schemas \
+		$(D)$(datadir)/kplug/varlink $(D)$(prefix)/include/kplug \
+		$(D)$(sysconfdir)/kplug/plugins.d
+	$(INSTALL) -m 755 $(BUILD)/pluginctl $(D)$(prefix)/bin/
+	$(INSTALL) -m 755 $(BUILD)/plugind $(D)$(prefix)/sbin/
+	$(INSTALL) -m 755 $(BUILD)/plugin-worker $(D)$(libexecdir)/kplug/
+	$(INSTALL) -m 644 $(PLUGIN_SO) $(D)$(libdir)/kplug/plugins/
+	$(INSTALL) -m 644 $(PLUGIN_CONF) $(D)$(libdir)/kplug/plugins.d/
+	$(INSTALL) -m 644 $(FAMILIES) $(D)$(datadir)/kplug/families/
+	$(INSTALL) -m 644 $(SCHEMAS) $(D)$(datadir)/kplug/schemas/
+	$(INSTALL) -m 644 lib/org.kplug.Manager.varlink $(D)$(datadir)/kplug/varlink/
+	$(INSTALL) -m 644 lib/include/kplug/plugin.h lib/include/kplug/plugin.map \
+		$(D)$(prefix)/include/kplug/
+uninstall: ## remove what install put there
+	rm -f $(D)$(prefix)/bin/pluginctl $(D)$(prefix)/sbin/plugind
+	rm -f $(PLUGINS:%=$(D)$(libdir)/kplug/plugins/%.so) \
+		$(PLUGINS:%=$(D)$(libdir)/kplug/plugins.d/%.json)
+	rm -rf $(D)$(libexecdir)/kplug $(D)$(datadir)/kplug $(D)$(prefix)/include/kplug
+	-rmdir $(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d $(D)$(libdir)/kplug \
+		$(D)$(sysconfdir)/kplug/plugins.d $(D)$(sysconfdir)/kplug 2>/dev/null
+
+# ---- hygiene ----------------------------------------------------------------
+C_FILES      = $(shell git ls-files '*.c' '*.h')
+lint: setup-lint ## headers alone, include direction, clang-tidy, cppcheck, shellcheck, sizes
+	@$(MAKE) --no-print-directory $(BUILD)/gen/interface.inc
+	@sh tests/lint $(BUILD)
+format: ## lay out all C files
+	clang-format -i $(C_FILES)
+clean: ## remove build/
+	rm -rf $(BUILD)
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Methods of the interface: a row each (name, role, handler). A file
+ * daemon/method_NOUN.c holds handlers and its rows; method.c has the list of
+ * row tables. Handlers run in the loop thread and never block.
+ */
+#ifndef KP_DAEMON_METHOD_H
+#define KP_DAEMON_METHOD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/diag.h"
+
+struct daemon;
+struct call; /* one call of one client; alive until the last reply */
+
+enum role { ROLE_OBSERVER, ROLE_OPERATOR, ROLE_ADMIN };
+
+struct method {
+	const char *name; /* "List" */
+	enum role role;   /* the least that may call it */
+	void (*run)(struct daemon *daemon, struct call *call);
+};
+
+/* Parameters of the call, checked against the interface; borrowed. */
+const json_t *call_parameters(const struct call *call);
+bool call_wants_more(const struct call *call);
+enum role call_role(const struct call *call);
+unsigned call_uid(const struct call *call);
+
+/*
+ * The last reply: takes `parameters`. The call is gone afterwards. NULL
+ * parameters mean that memory is exhausted and become an error.
+ */
+void call_reply(struct call *call, json_t *parameters);
+/* The last reply as ready text (without the frame): copied. */
+void call_reply_text(struct call *call, const char *parameters, size_t size);
+/* One of several; only with more. */
+void call_reply_continues(struct call *call, json_t *parameters);
+/* An error by its code (kp_error_name); nearest may be NULL. Also the last reply. */
+void call_fail(struct call *call, const struct kp_diag *diag, const char *nearest);
+/* An error with parameters of its own; takes them. */
+void call_fail_with(struct call *call, const char *error, json_t *parameters);
+
+/*
+ * Long work: `gone` is called when the client leaves before the last reply, and
+ * the call is then gone.
+ */
+void call_on_gone(struct call *call, void (*gone)(void *context), void *context);
+
+#endif

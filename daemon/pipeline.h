@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A plugin's way: library -> store (copy and hash in libuv's pool) -> identify ->
+ * probe -> verdict, or straight from the cache when nothing has changed. Knows
+ * no registry and no decisions.
+ */
+#ifndef KP_DAEMON_PIPELINE_H
+#define KP_DAEMON_PIPELINE_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/pool.h"
+#include "lib/manifest.h"
+#include "lib/verdict.h"
+
+struct pipeline;
+
+struct pipeline_options {
+	const char *plugin_dir;
+	const char *store_dir; /* STATE/store: made when missing, 0755 */
+	const char *cache_dir;
+	const char *platform;  /* a text that changes when the devices do: part of the cache key */
+};
+
+/*
+ * *verdict is the callee's to take over; plugin and manifest_digest say what was
+ * asked for. In the loop thread.
+ */
+typedef void pipeline_done_fn(void *context, const char *plugin,
+	const char *manifest_digest, struct kp_verdict *verdict);
+
+struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
+	const struct pipeline_options *options, pipeline_done_fn *done, void *context);
+
+/*
+ * Starts a plugin's way; one that is under way for this name is cancelled
+ * without a callback. `fresh`: forget what the cache knows. Copies the manifest.
+ * The caller has checked that it is right and not masked.
+ */
+int pipeline_start(struct pipeline *pipeline, const struct kp_manifest *manifest, bool fresh)
+	__attribute__((warn_unused_result));
+void pipeline_cancel(struct pipeline *pipeline, const char *plugin);
+size_t pipeline_active(const struct pipeline *pipeline);
+
+/*
+ * Has the library of an active plugin changed since its verdict (dev, inode,
+ * size, mtime, ctime of the library and of what it reaches, presence of a missing
+ * one)? Stats in the pool, then calls back with the names to start again
+ * (valid in the call).
+ */
+void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
+	void (*found)(void *context, const char *const *plugins, size_t count), void *context);
+
+/* Waits for what cannot be cancelled, then calls `closed`, and frees. */
+void pipeline_close(struct pipeline *pipeline, void (*closed)(void *context), void *context);
+
+#endif

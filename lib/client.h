@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* A blocking client of plugind's socket, with deadlines. One thread at a time. */
+#ifndef KP_LIB_CLIENT_H
+#define KP_LIB_CLIENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/diag.h"
+#include "lib/message.h"
+
+struct kp_client;
+
+/*
+ * Connects to `path`, or, when it is NULL, to $KPLUG_SOCKET, else
+ * /run/kplug/plugind.sock, else, where nothing listens there,
+ * $XDG_RUNTIME_DIR/kplug/plugind.sock. timeout_ms bounds connecting and, for
+ * each call, the wait for a reply; negative: none. Codes no_daemon (each place
+ * tried is named), path_too_long (length and limit), not_permitted.
+ */
+int kp_client_open(const char *path, int timeout_ms, struct kp_client **client,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+void kp_client_close(struct kp_client *client);
+const char *kp_client_path(const struct kp_client *client);
+
+/*
+ * Calls a method of KP_INTERFACE ("List") or, with a dot, a whole name, and
+ * waits. parameters may be NULL and is not taken. Codes timed_out, disconnected,
+ * bad_reply. A reply that is an error is a reply (reply->error).
+ */
+int kp_client_call(struct kp_client *client, const char *method, const json_t *parameters,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+/* With more: the first reply, then while reply->continues the next ones. */
+int kp_client_call_more(struct kp_client *client, const char *method,
+	const json_t *parameters, struct kp_reply_message *reply, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+int kp_client_next(struct kp_client *client, struct kp_reply_message *reply,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+#endif

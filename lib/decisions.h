@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What operators decided: disabled plugins and kernels, enabled unproven ones,
+ * pins. Kept as one JSON text of a stated version; whoever owns them writes it.
+ */
+#ifndef KP_LIB_DECISIONS_H
+#define KP_LIB_DECISIONS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/diag.h"
+
+/* name is "plugin" or "plugin/kernel". */
+struct kp_disabled {
+	char *name;
+	char *reason; /* "" when none was given */
+	int64_t at;   /* seconds since 1970 */
+	uint32_t uid; /* who */
+	bool runtime; /* not kept on disk */
+};
+
+/* choice is a kernel (plugin/kernel) or a solution. */
+struct kp_pin {
+	char *operation;
+	char *choice;
+	int64_t at;
+	uint32_t uid;
+};
+
+struct kp_decisions {
+	size_t n_disabled, n_pins, n_enabled;
+	struct kp_disabled *disabled; /* in byte order of name */
+	struct kp_pin *pins;	      /* in byte order of operation */
+	char **enabled; /* "plugin/kernel" of unproven kernels, in byte order */
+};
+
+/*
+ * Disabling again replaces the reason; runtime never weakens a kept one.
+ * *changed says whether anything is different. -1 only for memory.
+ */
+int kp_decisions_disable(struct kp_decisions *decisions, const char *name,
+	const char *reason, int64_t at, uint32_t uid, bool runtime, bool *changed)
+	__attribute__((warn_unused_result));
+/* Removes it, and for a plugin nothing of its kernels. */
+bool kp_decisions_enable(struct kp_decisions *decisions, const char *name);
+/* The entry, or NULL. */
+const struct kp_disabled *kp_decisions_find(
+	const struct kp_decisions *decisions, const char *name);
+
+/* Remembers that an operator enabled an unproven kernel; takes it back. */
+int kp_decisions_prove(struct kp_decisions *decisions, const char *name, bool proven,
+	bool *changed) __attribute__((warn_unused_result));
+bool kp_decisions_is_proven(const struct kp_decisions *decisions, const char *name);
+
+/* choice NULL removes the pin. */
+int kp_decisions_pin(struct kp_decisions *decisions, const char *operation,
+	const char *choice, int64_t at, uint32_t uid, bool *changed)
+	__attribute__((warn_unused_result));
+
+/* {"format": "kplug-decisions/1", ...} without the runtime ones; malloc'ed. */
+char *kp_decisions_print(const struct kp_decisions *decisions);
+/* Codes of kp_json_parse, newer_format (both named), bad_decisions. */
+int kp_decisions_parse(const char *text, size_t size, const char *path,
+	struct kp_decisions *decisions, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+void kp_decisions_finish(struct kp_decisions *decisions);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* A message that a person must act on. Knows nothing of who shows it. */
+#ifndef KP_LIB_DIAG_H
+#define KP_LIB_DIAG_H
+
+#include <stddef.h>
+
+/*
+ * What is wrong, with what, and where. `code` is static text and stable: tools
+ * match it, the manual explains it. Strings are UTF-8, cut to fit, control
+ * bytes escaped. line and column count from 1; 0 is "not known".
+ */
+struct kp_diag {
+	const char *code;
+	char object[192];
+	char file[256];
+	unsigned line;
+	unsigned column;
+	char message[768];
+};
+
+/* An owned, growing list of them: the warnings of a reader. Zero it first. */
+struct kp_diags {
+	struct kp_diag *items;
+	size_t count;
+};
+
+/*
+ * Fills *diag (which may be NULL) and clears its place. `object` may be NULL.
+ * Returns -1, so that a function can end with `return kp_diag_set(...)`.
+ */
+int kp_diag_set(struct kp_diag *diag, const char *code, const char *object,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Adds the place to what kp_diag_set wrote. Returns -1. */
+int kp_diag_at(struct kp_diag *diag, const char *file, unsigned line, unsigned column);
+
+/* For a failed allocation: code "no_memory". Returns -1. */
+int kp_diag_no_memory(struct kp_diag *diag);
+
+/* `file:line:column: message`, as much of the place as is known. Returns `text`. */
+const char *kp_diag_text(const struct kp_diag *diag, char *text, size_t size);
+
+/* Appends a copy. An entry that does not fit in memory is dropped. */
+void kp_diags_add(struct kp_diags *list, const struct kp_diag *diag);
+void kp_diags_finish(struct kp_diags *list);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Bounded reading and whole replacement of files. */
+#include "lib/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define owned_fd __attribute__((cleanup(kp_file_close))) int
+
+void kp_file_close(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+static const char *kind_name(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "a directory";
+	case S_IFIFO:
+		return "a FIFO";
+	case S_IFSOCK:
+		return "a socket";
+	case S_IFCHR:
+	case S_IFBLK:
+		return "a device";
+	default:
+		return "not a file";
+	}
+}
+
+static int open_failed(const char *path, struct kp_diag *diag)
+{
+	const char *code = errno == ENOENT || errno == ENOTDIR ? "missing_file"
+			   : errno == ELOOP			? "link_loop"
+			   : errno == EACCES || errno == EPERM	? "not_permitted"
+			   : errno == ENXIO			? "not_regular_file"
+								: "io_error";
+	return kp_diag_set(diag, code, path, "cannot open %s: %s", path, strerror(errno));
+}
+
+int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *diag)
+{
+	struct stat own;
+	owned_fd fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return open_failed(path, diag);
+	if (fstat(fd, &own) < 0)
+		return kp_diag_set(
+			diag, "io_error", path, "cannot stat %s: %s", path, strerror(errno));
+	if (!S_ISREG(own.st_mode))
+		return kp_diag_set(diag, "not_regular_file", path,
+			"%s is %s, not a regular file", path, kind_name(own.st_mode));
+	if (st)
+		*st = own;
+	int result = fd;
+	fd = -1;
+	return result;
+}
+
+/* The file may grow or shrink meanwhile: what was read is what there is. */
+static ssize_t read_up_to(int fd, char *text, size_t size)
+{
+	size_t used = 0;
+	while (used < size) {
+		ssize_t n = read(fd, text + used, size - used);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		used += (size_t)n;
+	}
+	return (ssize_t)used;
+}
+
+int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *size,
+	struct kp_diag *diag)
+{
+	struct stat st;
+	owned_fd fd = kp_file_open(dir, path, &st, diag);
+	if (fd < 0)
+		return -1;
+	/* Files of /proc and /sys say 0: room for a page more than stated. */
+	size_t room = (size_t)st.st_size < limit ? (size_t)st.st_size + 4096 : limit + 1;
+	if (room > limit + 1)
+		room = limit + 1;
+	char *bytes = malloc(room + 1);
+	if (!bytes)
+		return kp_diag_no_memory(diag);
+	ssize_t n = read_up_to(fd, bytes, room);
+	if (n < 0) {
+		free(bytes);
+		return kp_diag_set(
+			diag, "io_error", path, "cannot read %s: %s", path, strerror(errno));
+	}
+	if ((size_t)n > limit) {
+		free(bytes);
+		return kp_diag_set(diag, "file_too_large", path,
+			"%s is larger than %zu bytes", path, limit);
+	}
+	bytes[n] = '\0';
+	*text = bytes;
+	*size = (size_t)n;
+	return 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(fd, bytes, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int fill(int dir, const char *name, const void *bytes, size_t size, mode_t mode,
+	bool durable)
+{
+	owned_fd fd = openat(
+		dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -1;
+	if (write_all(fd, bytes, size) < 0 || fchmod(fd, mode) < 0)
+		return -1;
+	return durable ? fsync(fd) : 0;
+}
+
+int kp_file_replace(int dir, const char *name, const void *bytes, size_t size, mode_t mode,
+	bool durable, struct kp_diag *diag)
+{
+	char temporary[256];
+	int n = snprintf(temporary, sizeof(temporary), ".%s.%ld.new", name, (long)getpid());
+	if (n < 0 || (size_t)n >= sizeof(temporary))
+		return kp_diag_set(diag, "write_failed", name, "the name is too long");
+	(void)unlinkat(dir, temporary, 0);
+	if (fill(dir, temporary, bytes, size, mode, durable) < 0 ||
+		renameat(dir, temporary, dir, name) < 0 || (durable && fsync(dir) < 0)) {
+		int error = errno;
+		(void)unlinkat(dir, temporary, 0);
+		return kp_diag_set(diag, "write_failed", name, "cannot write %s: %s", name,
+			strerror(error));
+	}
+	return 0;
+}
+
+int kp_file_make_dirs(const char *path, mode_t mode, struct kp_diag *diag)
+{
+	char *copy = strdup(path);
+	if (!copy)
+		return kp_diag_no_memory(diag);
+	for (char *at = copy + 1;; at++) {
+		if (*at && *at != '/')
+			continue;
+		char kept = *at;
+		*at = '\0';
+		if (mkdir(copy, mode) < 0 && errno != EEXIST) {
+			kp_diag_set(diag, "write_failed", copy,
+				"cannot make the directory %s: %s", copy, strerror(errno));
+			free(copy);
+			return -1;
+		}
+		*at = kept;
+		if (!kept)
+			break;
+	}
+	free(copy);
+	return 0;
+}

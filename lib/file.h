@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that others may have prepared for us: read within bounds, replaced whole. */
+#ifndef KP_LIB_FILE_H
+#define KP_LIB_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "lib/diag.h"
+
+/*
+ * Opens for reading without blocking and without becoming anyone's terminal;
+ * must be a regular file. `dir` is a directory or AT_FDCWD. `st` may be NULL.
+ * Returns a close-on-exec descriptor of the caller, or -1. Codes: missing_file,
+ * not_regular_file (says what it is), link_loop, not_permitted, io_error. The
+ * object is the path.
+ */
+int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/*
+ * Reads a whole regular file of at most `limit` bytes. *text is malloc'ed and
+ * terminated. Codes of kp_file_open and file_too_large.
+ */
+int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *size,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * Writes a temporary file in the directory and renames it to `name`, so that a
+ * reader sees the old or the new content. With `durable` file and directory are
+ * fsynced before it returns. Code: write_failed.
+ */
+int kp_file_replace(int dir, const char *name, const void *bytes, size_t size, mode_t mode,
+	bool durable, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* mkdir -p with `mode` for what it makes. Code: write_failed. */
+int kp_file_make_dirs(const char *path, mode_t mode, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/* Closes *fd if it is not negative; for __attribute__((cleanup)). */
+void kp_file_close(int *fd);
+
+#endif

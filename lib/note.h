@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The note of a plugin: its metadata, JSON by lib/schemas/note.json. Knows
+ * nothing of ELF; the worker finds the bytes.
+ */
+#ifndef KP_LIB_NOTE_H
+#define KP_LIB_NOTE_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "lib/diag.h"
+#include "lib/spec.h"
+#include "lib/version.h"
+
+struct kp_note {
+	json_t *root; /* owns the strings */
+	void *memory; /* owns the arrays of the specs */
+	const char *name; /* of the package; the registry's name is the manifest's */
+	const char *version_text;
+	const char *author, *license, *description; /* NULL: not said */
+	struct kp_version version;
+	unsigned abi_major, abi_built, abi_needed;
+	struct kp_version_range host;
+	size_t n_kernels;
+	struct kp_spec *kernels;
+};
+
+/*
+ * Reads a note. Whatever is wrong refuses it as a whole: codes of kp_json_parse
+ * and kp_json_check, bad_version, bad_name, bad_priority, bad_signature,
+ * bad_operation, bad_trait, bad_arch, unknown_flag, duplicate_kernel (both
+ * named), too_many_kernels, no_signature, empty_range; diag->object is the path
+ * (`kernels[2].priority`). Unknown keys are warnings. The ABI and host range
+ * are read, not judged: see kp_note_fits.
+ */
+int kp_note_parse(const char *text, size_t size, struct kp_note *note,
+	struct kp_diags *warnings, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* The same from a parsed text; takes a reference of its own. */
+int kp_note_from_json(json_t *root, struct kp_note *note, struct kp_diags *warnings,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * May a host of this version load it? Codes abi_major, abi_minor, host_too_old,
+ * host_too_new; the message has the field, both values and what to do.
+ */
+int kp_note_fits(const struct kp_note *note, const struct kp_version *host,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* NULL when there is none of this name. */
+const struct kp_spec *kp_note_find(const struct kp_note *note, const char *kernel);
+
+void kp_note_finish(struct kp_note *note);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A platform: the devices that kernels could run on. Detected here, or given by
+ * name or file for "what if". Opens no device; reads cpuid and sysfs only.
+ */
+#ifndef KP_LIB_PLATFORM_H
+#define KP_LIB_PLATFORM_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "lib/diag.h"
+#include "lib/spec.h"
+
+enum { KP_PLATFORM_DEVICES = 64, KP_DEVICE_FEATURES = 64 };
+
+/*
+ * id: "cpu", or "gpu-" and the PCI address. vendor: x86-64, aarch64, nvidia, amd, intel.
+ * arch: compute capability; N.0 of x86-64-vN; not known until a worker asked.
+ */
+struct kp_device_facts {
+	char id[40];
+	enum kp_device_kind kind;
+	char vendor[16];
+	char name[96]; /* model for people, or "" */
+	struct kp_arch arch;
+	size_t n_features;
+	char features[KP_DEVICE_FEATURES][20]; /* "avx2": in byte order */
+};
+
+struct kp_platform {
+	char name[64]; /* "x86-64-v3", "x86-64-v3+nvidia", or as given */
+	size_t n_devices;
+	struct kp_device_facts *devices;
+};
+
+/* This machine. sysfs is "/sys" (tests give another root). */
+int kp_platform_detect(const char *sysfs, struct kp_platform *platform,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * By name: nvidia-9.0, amd-9.5 (a GPU alone), x86-64, x86-64-v2..v4, aarch64 (a CPU alone, with
+ * the features that its level guarantees). Code unknown_platform (nearest).
+ */
+int kp_platform_named(const char *name, struct kp_platform *platform,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * {"name": "...", "devices": [{"id", "kind", "vendor", "arch", "features"}]}: the
+ * Platform of the interface, id and name optional. A string is a name.
+ */
+int kp_platform_from_json(const json_t *value, struct kp_platform *platform,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+json_t *kp_platform_json(const struct kp_platform *platform);
+
+void kp_platform_finish(struct kp_platform *platform);
+
+#endif

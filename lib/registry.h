@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The registry: every plugin that was found, its state and why. Kernels live in
+ * the table that is built from it (lib/table.h); the registry keeps a plugin's
+ * note only until then, and a new table takes over unchanged plugins' kernels
+ * from the one before.
+ *
+ * Pure: the caller gives times and does all reading and writing. Nothing here
+ * depends on the order in which verdicts arrive.
+ */
+#ifndef KP_LIB_REGISTRY_H
+#define KP_LIB_REGISTRY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/decisions.h"
+#include "lib/diag.h"
+#include "lib/family.h"
+#include "lib/manifest.h"
+#include "lib/note.h"
+#include "lib/platform.h"
+#include "lib/verdict.h"
+
+struct kp_registry;
+struct kp_table;
+
+/* A change of a state, for the log: one a plugin. Strings are valid in the call. */
+struct kp_change {
+	const char *plugin;
+	enum kp_state before, after;
+	bool is_new, is_gone;
+	const char *code, *message; /* NULL when active */
+};
+typedef void kp_change_fn(void *context, const struct kp_change *change);
+
+/* Families and platform are borrowed for the registry's life. */
+struct kp_registry *kp_registry_new(const struct kp_families *families,
+	const struct kp_platform *platform, const struct kp_version *host,
+	kp_change_fn *changed, void *context);
+void kp_registry_free(struct kp_registry *registry);
+
+/*
+ * Brings the registry in line with what the layers hold now. New and changed
+ * plugins become pending (their old kernels stay in force until the verdict
+ * arrives), wrong manifests rejected, masked ones masked, vanished ones leave.
+ * *todo gets the names to run through the pipeline (an array of malloc'ed
+ * strings, the caller's). `force` names one plugin to do again, "" all, NULL none.
+ */
+int kp_registry_update(struct kp_registry *registry, const struct kp_manifests *manifests,
+	const char *force, int64_t now, char ***todo, size_t *n_todo, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/* The manifest to run for a name of *todo, valid until the next update. */
+const struct kp_manifest *kp_registry_manifest(
+	const struct kp_registry *registry, const char *plugin);
+
+/*
+ * Applies a verdict, all or nothing: reads the note, checks it against families
+ * (signatures, traits, attributes), range, priorities with the manifest's
+ * offset, duplicates by digest and note name over all plugins. Takes over what
+ * is in *verdict (finishes it). A verdict for a plugin that is gone or whose
+ * manifest changed meanwhile (`manifest_digest`) is dropped.
+ */
+int kp_registry_apply(struct kp_registry *registry, const char *plugin,
+	const char *manifest_digest, struct kp_verdict *verdict, int64_t now,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* The decisions that hold from now on; borrowed in the call, copied. */
+int kp_registry_decide(struct kp_registry *registry, const struct kp_decisions *decisions,
+	int64_t now, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* Has anything changed since the last kp_registry_table? */
+bool kp_registry_is_dirty(const struct kp_registry *registry);
+
+/*
+ * Builds the flat table of a generation: malloc'ed bytes, the caller's. The
+ * bytes are a function of the content alone, whatever the order of events.
+ */
+int kp_registry_table(struct kp_registry *registry, uint64_t generation, void **bytes,
+	size_t *size, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * Takes the last good table of an earlier run as the state to serve until the
+ * scan has finished; its plugins are pending but selectable.
+ */
+int kp_registry_restore(struct kp_registry *registry, const void *bytes, size_t size,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+size_t kp_registry_count(const struct kp_registry *registry);
+/* Counts by state; KP_STATES entries. */
+void kp_registry_states(const struct kp_registry *registry, size_t *counts);
+/* A new array of the names that are pending. */
+json_t *kp_registry_pending(const struct kp_registry *registry);
+/* The state of a plugin; false when there is none of this name. */
+bool kp_registry_state(const struct kp_registry *registry, const char *plugin,
+	enum kp_state *state);
+/* The nearest name, or NULL. */
+const char *kp_registry_nearest(const struct kp_registry *registry, const char *plugin);
+
+/*
+ * The Plugin and PluginInfo of the interface, new references. Kernels come from
+ * the registry's latest table.
+ */
+json_t *kp_registry_plugin_json(const struct kp_registry *registry, const char *plugin);
+json_t *kp_registry_info_json(const struct kp_registry *registry, const char *plugin);
+
+/*
+ * The PluginInfo of a library file alone, from the verdict of identify (probe not run):
+ * for `pluginctl info FILE.so`.
+ */
+json_t *kp_verdict_info_json(const struct kp_verdict *verdict, const char *file);
+
+/*
+ * Resolves what a person typed for a plugin or a kernel: "plugin",
+ * "plugin/kernel". Codes no_such_plugin, no_such_kernel; diag->object is the
+ * name, the message offers the nearest.
+ */
+int kp_registry_resolve(const struct kp_registry *registry, const char *name,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+#endif

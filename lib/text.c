@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* UTF-8, safe copies, and the nearest name. */
+#include "lib/text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 64 };
+
+const char kp_text_name_rule[] =
+	"a name has 1 to 64 of the characters A-Z a-z 0-9 . _ + - and starts with a letter "
+	"or digit";
+
+/* Bytes of the valid character at `at`, or 0. */
+static size_t character(const unsigned char *at, size_t left)
+{
+	static const struct {
+		unsigned char mask, lead;
+		size_t length;
+		uint32_t lowest;
+	} forms[] = {
+		{0x80, 0x00, 1, 0},
+		{0xe0, 0xc0, 2, 0x80},
+		{0xf0, 0xe0, 3, 0x800},
+		{0xf8, 0xf0, 4, 0x10000},
+	};
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		if ((at[0] & forms[f].mask) != forms[f].lead)
+			continue;
+		if (forms[f].length > left)
+			return 0;
+		uint32_t point = at[0] & (unsigned char)~forms[f].mask;
+		for (size_t i = 1; i < forms[f].length; i++) {
+			if ((at[i] & 0xc0) != 0x80)
+				return 0;
+			point = point << 6 | (at[i] & 0x3f);
+		}
+		bool bad = point < forms[f].lowest || point > 0x10ffff ||
+			   (point >= 0xd800 && point <= 0xdfff);
+		return bad ? 0 : forms[f].length;
+	}
+	return 0;
+}
+
+static bool is_control(const unsigned char *at, size_t length)
+{
+	if (length == 1)
+		return (at[0] < 0x20 && at[0] != '\n' && at[0] != '\t') || at[0] == 0x7f;
+	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+size_t kp_text_clean_bytes(const char *bytes, size_t length, char *out, size_t size)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+	const unsigned char *end = at + length;
+	size_t used = 0;
+
+	if (size == 0)
+		return 0;
+	while (at < end) {
+		size_t n = character(at, (size_t)(end - at));
+		char piece[12];
+		size_t m = n;
+		if (n == 0 || is_control(at, n)) {
+			n = n ? n : 1;
+			m = 0;
+			for (size_t i = 0; i < n; i++)
+				m += (size_t)snprintf(
+					piece + m, sizeof(piece) - m, "\\x%02x", at[i]);
+		} else {
+			memcpy(piece, at, n);
+		}
+		if (used + m >= size)
+			break;
+		memcpy(out + used, piece, m);
+		used += m;
+		at += n;
+	}
+	out[used] = '\0';
+	return used;
+}
+
+size_t kp_text_clean(const char *text, char *out, size_t size)
+{
+	return kp_text_clean_bytes(text, strlen(text), out, size);
+}
+
+bool kp_text_is_utf8(const char *bytes, size_t length)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+	while (length > 0) {
+		size_t n = character(at, length);
+		if (n == 0)
+			return false;
+		at += n;
+		length -= n;
+	}
+	return true;
+}
+
+static bool is_alphanumeric(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool kp_text_is_name(const char *text)
+{
+	size_t length = strlen(text);
+	if (length == 0 || length > NAME_MAX_BYTES || !is_alphanumeric(text[0]))
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!is_alphanumeric(text[i]) && !strchr("._+-", text[i]))
+			return false;
+	return true;
+}
+
+/* Levenshtein distance over at most 64 bytes each. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NAME_MAX_BYTES + 1];
+	size_t m = strnlen(a, NAME_MAX_BYTES);
+	size_t n = strnlen(b, NAME_MAX_BYTES);
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= m; i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			size_t above = row[j];
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+			diagonal = above;
+		}
+	}
+	return row[n];
+}
+
+const char *kp_text_nearest(const char *wanted, const char *const *names, size_t count)
+{
+	const char *nearest = NULL;
+	size_t limit = strlen(wanted) / 3 + 1;
+	size_t best = limit + 1;
+	for (size_t i = 0; i < count; i++) {
+		size_t d = distance(wanted, names[i]);
+		if (d < best) {
+			best = d;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}

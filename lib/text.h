@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Strings that people read: made safe, compared, offered. Knows no meaning. */
+#ifndef KP_LIB_TEXT_H
+#define KP_LIB_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Copies `text` so that it can be shown and put into JSON: valid UTF-8 only,
+ * control bytes (C0 but \n and \t, DEL, C1) and bad bytes as \xNN, cut at a whole
+ * character. Always terminated; `out` must not overlap `text`. Returns the
+ * length written.
+ */
+size_t kp_text_clean(const char *text, char *out, size_t size);
+/* The same for bytes that need not be terminated. */
+size_t kp_text_clean_bytes(const char *bytes, size_t length, char *out, size_t size);
+
+/* Is it valid UTF-8 (no surrogates, no overlong forms)? */
+bool kp_text_is_utf8(const char *bytes, size_t length);
+
+/*
+ * A name of a plugin, kernel, role, trait, tag or feature: 1 to 64 of
+ * [A-Za-z0-9._+-], first a letter or digit.
+ */
+bool kp_text_is_name(const char *text);
+extern const char kp_text_name_rule[]; /* the rule in words */
+
+/*
+ * The entry of `names` that is closest to `wanted` by edit distance, or NULL
+ * when none is close enough to be what somebody meant.
+ */
+const char *kp_text_nearest(const char *wanted, const char *const *names, size_t count);
+
+#endif
