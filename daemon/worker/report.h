@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a worker tells the daemon: JSON objects, one a line, on a descriptor of
+ * its own, ended by {"end": true}. Lines are written whole, at once.
+ */
+#ifndef KP_WORKER_REPORT_H
+#define KP_WORKER_REPORT_H
+
+#include <jansson.h>
+
+#include "lib/diag.h"
+
+struct report {
+	int fd;
+};
+
+/* Takes `line`. A report that cannot be written ends the process. */
+void report_line(const struct report *report, json_t *line);
+/* {"stage": ...}: what comes next, so that a death can be placed. */
+void report_stage(const struct report *report, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* {"failed": {"code","message","object"}, "state": "rejected"|"failed"}. */
+void report_failed(const struct report *report, const char *state,
+	const struct kp_diag *diag);
+/* {"loader": text}: dlerror's words, kept as evidence. */
+void report_loader(const struct report *report, const char *text);
+void report_end(const struct report *report);
+
+/*
+ * A kind of job: a row each, the table is in job.c. run gets the job object and
+ * the descriptors that came with it and returns the exit status, 0 after
+ * report_end. execs: the launcher runs it in a fresh process image.
+ */
+struct job_kind {
+	const char *name;
+	int (*run)(const struct report *report, const json_t *job, const int *fds,
+		size_t n_fds);
+	int execs;
+};
+extern const struct job_kind job_identify; /* {"kind","file"}; fds: the library */
+extern const struct job_kind job_probe;    /* {"kind","stored","note","file"} */
+extern const struct job_kind job_bench;    /* see bench.c */
+
+#endif
