@@ -28,6 +28,18 @@
  * terms is their sum. A dim may be a number ("dims": ["b", 2]). Only members
  * shown with a true choice are required: operation, revision, dims, roles,
  * check.
+ *
+ * A trait's kind is int, number, bool or text; an attribute's type is int, float
+ * or bool; of a derived value "over" may be absent (1). A dim that no role has
+ * (the number of cached tokens) is given by the request like any other: a fill
+ * that it governs makes data for which the work terms are exact.
+ *
+ * "distinct" and "bytes" count elements; distinct is how many of them are really
+ * touched when the contents of another role decide it.
+ *
+ * Check "norm": |result - reference| <= tolerance * |reference| in the Euclidean
+ * norm over the whole output; not-a-number or infinity where the reference has
+ * none is always wrong.
  */
 #ifndef KP_LIB_FAMILY_H
 #define KP_LIB_FAMILY_H
@@ -63,9 +75,11 @@ struct kp_terms {
 
 /*
  * How an input is filled for bench and verify. kinds: normal (standard normal
- * times scale), uniform [min, max), constant, lens (integers in [min, max], max
- * may name a dim), pages (distinct page numbers), indptr (non-decreasing from
- * 0), ids (integers in [0, below)), zero. Parameters stay JSON: see lib/fill.h.
+ * times scale), uniform [min, max), constant, lens (integers in [min, max]; with
+ * total their sum is exactly that), pages (distinct numbers in [0, below)),
+ * indptr (non-decreasing from 0 to total), ids (integers in [0, below)), zero.
+ * min, max, total and below are a number or name a dim or derived value.
+ * Parameters stay JSON: see lib/fill.h.
  */
 struct kp_fill {
 	const char *kind;
