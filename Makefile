@@ -67,7 +67,7 @@ PROGRAMS    := $(BUILD)/plugind $(BUILD)/pluginctl $(BUILD)/plugin-worker
 PLUGIN_SO   := $(PLUGINS:%=$(BUILD)/plugins/%.so)
 PLUGIN_CONF := $(PLUGINS:%=$(BUILD)/plugins/plugins.d/%.json)
 DATA        := $(FAMILIES:lib/families/%=$(BUILD)/families/%) \
-	$(SCHEMAS:lib/schemas/%=$(BUILD)/schemas/%)
+	$(SCHEMAS:lib/schemas/%=$(BUILD)/schemas/%) $(BUILD)/schemas/error.json
 CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
 
 .DEFAULT_GOAL := all
@@ -135,6 +135,11 @@ $(BUILD)/families/%: lib/families/%
 $(BUILD)/schemas/%: lib/schemas/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
+# A schema of every reply, made from the interface: reply.List.json, ...
+$(BUILD)/schemas/error.json: lib/schemas/from-interface lib/org.kplug.Manager.varlink
+	@mkdir -p $(@D)
+	$(say) SCHEMAS $(@D)
+	$(Q)$(PYTHON) $^ $(@D)
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SUPPORT_OBJ) $(LIBKPLUG)
 	@mkdir -p $(@D)
 	$(link) -rdynamic $(TEST_LIBS)
@@ -203,7 +208,7 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 644 $(PLUGIN_SO) $(D)$(libdir)/kplug/plugins/
 	$(INSTALL) -m 644 $(PLUGIN_CONF) $(D)$(libdir)/kplug/plugins.d/
 	$(INSTALL) -m 644 $(FAMILIES) $(D)$(datadir)/kplug/families/
-	$(INSTALL) -m 644 $(SCHEMAS) $(D)$(datadir)/kplug/schemas/
+	$(INSTALL) -m 644 $(BUILD)/schemas/*.json $(D)$(datadir)/kplug/schemas/
 	$(INSTALL) -m 644 lib/org.kplug.Manager.varlink $(D)$(datadir)/kplug/varlink/
 	$(INSTALL) -m 644 lib/include/kplug/plugin.h lib/include/kplug/plugin.map \
 		$(D)$(prefix)/include/kplug/
