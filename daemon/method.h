@@ -19,9 +19,23 @@ enum role { ROLE_OBSERVER, ROLE_OPERATOR, ROLE_ADMIN };
 
 struct method {
 	const char *name; /* "List" */
-	enum role role;   /* the least that may call it */
+	enum role role;	  /* the least that may call it */
 	void (*run)(struct daemon *daemon, struct call *call);
 };
+
+/* Row tables, each ended by a row without a name. */
+extern const struct method method_list[], method_select[], method_decide[],
+	method_reload[], method_status[], method_bench[];
+
+/* The row of a method of KP_INTERFACE ("List"), or NULL. */
+const struct method *method_find(const char *name);
+
+/*
+ * Runs a call: looks up the method (a whole name), checks the role and the
+ * parameters, and lets the row's handler answer; org.varlink.service is answered
+ * here.
+ */
+void method_run(struct daemon *daemon, struct call *call, const char *method);
 
 /* Parameters of the call, checked against the interface; borrowed. */
 const json_t *call_parameters(const struct call *call);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All that plugind owns, and its life: what main starts, what handlers of calls
+ * get. Everything here belongs to the loop thread.
+ */
+#ifndef KP_DAEMON_DAEMON_H
+#define KP_DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "daemon/generation.h"
+#include "daemon/log.h"
+#include "daemon/wait.h"
+#include "lib/decisions.h"
+#include "lib/diag.h"
+#include "lib/family.h"
+#include "lib/platform.h"
+#include "lib/registry.h"
+
+struct idl;
+struct options;
+struct pipeline;
+struct pool;
+struct scan;
+struct server;
+struct state;
+struct watch;
+
+struct daemon {
+	uv_loop_t loop;
+	const struct options *options; /* borrowed */
+	struct log log;
+	uint64_t started_ms; /* of uv_now */
+	struct idl *idl;
+	struct kp_families families;
+	struct kp_platform platform;
+	char *platform_text; /* its JSON: part of the cache's key */
+	struct kp_registry *registry;
+	struct kp_decisions decisions;
+	struct generation generation;
+	struct waits waits;
+	struct state *state;
+	struct server *server;
+	struct pool *pool;
+	struct pipeline *pipeline;
+	struct scan *scan;
+	struct watch *watch;
+	struct kp_diags warnings; /* of the start: `status` shows them */
+	uv_signal_t signals[3];
+	uv_timer_t guard; /* ends an ending that hangs */
+	bool closing;
+	int status; /* of the process */
+};
+
+/*
+ * Takes the locks, listens, and starts the first scan. On failure nothing is
+ * left behind but directories. Exit statuses: see options_help.
+ */
+int daemon_start(struct daemon *daemon, const struct options *options,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* Serves until a signal; returns the exit status. Finishes the daemon. */
+int daemon_run(struct daemon *daemon);
+
+/*
+ * The table that holds now, all changes of the registry included. Never fails: when
+ * memory is exhausted the generation before stays in force and the log says so.
+ */
+const struct kp_table *daemon_table(struct daemon *daemon);
+
+/* Something has changed: waiting calls look again, the table is kept on disk. */
+void daemon_changed(struct daemon *daemon);
+
+/* Wall clock, in seconds since 1970. */
+int64_t daemon_now(void);
+
+#endif
