@@ -22,11 +22,15 @@ int kp_client_open(const char *path, int timeout_ms, struct kp_client **client,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 void kp_client_close(struct kp_client *client);
 const char *kp_client_path(const struct kp_client *client);
+/* Another bound for the waits of later calls; negative: none. */
+void kp_client_set_timeout(struct kp_client *client, int timeout_ms);
 
 /*
  * Calls a method of KP_INTERFACE ("List") or, with a dot, a whole name, and
  * waits. parameters may be NULL and is not taken. Codes timed_out, disconnected,
- * bad_reply. A reply that is an error is a reply (reply->error).
+ * bad_reply, no_memory; after one of them every later call is disconnected. A
+ * reply that is an error is a reply (reply->error); *reply is the caller's to
+ * finish.
  */
 int kp_client_call(struct kp_client *client, const char *method, const json_t *parameters,
 	struct kp_reply_message *reply, struct kp_diag *diag)

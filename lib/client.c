@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* Connecting to plugind, sending a call and waiting for its replies. */
+#include "lib/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/file.h"
+#include "lib/frame.h"
+#include "lib/place.h"
+
+struct kp_client {
+	int fd;
+	int timeout_ms;
+	bool broken; /* replies can no longer be told apart */
+	char *path;
+	struct kp_frame frame;
+};
+
+enum { SENT_AT_ONCE = 1 << 20 };
+
+static void free_text(char **text)
+{
+	free(*text);
+}
+#define owned_text __attribute__((cleanup(free_text))) char *
+
+/* ---- connecting -------------------------------------------------------------- */
+
+/* The socket's own send timeout bounds connect(2) where the backlog is full. */
+static int connect_within(int fd, const struct sockaddr_un *address, int timeout_ms)
+{
+	if (timeout_ms >= 0) {
+		int ms = timeout_ms > 0 ? timeout_ms : 1;
+		struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) < 0)
+			return -1;
+	}
+	int result;
+	do
+		result = connect(fd, (const struct sockaddr *)address, sizeof(*address));
+	while (result < 0 && errno == EINTR);
+	return result;
+}
+
+static int connect_failed(const char *path, struct kp_diag *diag)
+{
+	int error = errno;
+	if (error == EACCES || error == EPERM)
+		return kp_diag_set(diag, "not_permitted", path,
+			"cannot connect to %s: %s", path, strerror(error));
+	if (error == EAGAIN)
+		return kp_diag_set(diag, "timed_out", path,
+			"plugind at %s does not accept connections", path);
+	return kp_diag_set(diag, "no_daemon", path, "%s (%s)", path, strerror(error));
+}
+
+static int dial(const char *path, int timeout_ms, struct kp_diag *diag)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+	if (length >= sizeof(address.sun_path))
+		return kp_diag_set(diag, "path_too_long", path,
+			"the socket path has %zu bytes, at most %zu are possible: %s",
+			length, sizeof(address.sun_path) - 1, path);
+	memcpy(address.sun_path, path, length + 1);
+	__attribute__((cleanup(kp_file_close))) int fd =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return kp_diag_set(diag, "io_error", path, "cannot make a socket: %s",
+			strerror(errno));
+	if (connect_within(fd, &address, timeout_ms) < 0)
+		return connect_failed(path, diag);
+	int connected = fd;
+	fd = -1;
+	return connected;
+}
+
+/* Takes the descriptor. */
+static int wrap(int fd, const char *path, int timeout_ms, struct kp_client **client,
+	struct kp_diag *diag)
+{
+	struct kp_client *new = calloc(1, sizeof(*new));
+	char *copy = strdup(path);
+	if (!new || !copy) {
+		free(new);
+		free(copy);
+		(void)close(fd);
+		return kp_diag_no_memory(diag);
+	}
+	*new = (struct kp_client){
+		.fd = fd,
+		.timeout_ms = timeout_ms,
+		.path = copy,
+		.frame.limit = KP_REPLY_BYTES,
+	};
+	*client = new;
+	return 0;
+}
+
+static int nobody(const char *object, const char *tried, struct kp_diag *diag)
+{
+	return kp_diag_set(diag, "no_daemon", object,
+		"no plugind listens at %s; start one with `systemctl start plugind`, or "
+		"run "
+		"`plugind`",
+		tried);
+}
+
+/* The one place that somebody named. */
+static int open_named(
+	const char *path, int timeout_ms, struct kp_client **client, struct kp_diag *diag)
+{
+	struct kp_diag own;
+	int fd = dial(path, timeout_ms, &own);
+	if (fd >= 0)
+		return wrap(fd, path, timeout_ms, client, diag);
+	if (strcmp(own.code, "no_daemon") == 0)
+		return nobody(path, own.message, diag);
+	if (diag)
+		*diag = own;
+	return -1;
+}
+
+/* The system's, then the user's. */
+static int open_default(int timeout_ms, struct kp_client **client, struct kp_diag *diag)
+{
+	char tried[2048] = "";
+	for (int system = 1; system >= 0; system--) {
+		struct kp_diag own;
+		owned_text path = kp_place_socket(system);
+		if (!path)
+			return kp_diag_no_memory(diag);
+		int fd = dial(path, timeout_ms, &own);
+		if (fd >= 0)
+			return wrap(fd, path, timeout_ms, client, diag);
+		if (strcmp(own.code, "no_daemon") != 0) {
+			if (diag)
+				*diag = own;
+			return -1;
+		}
+		size_t used = strlen(tried);
+		(void)snprintf(tried + used, sizeof(tried) - used, "%s%s",
+			used ? " or " : "", own.message);
+	}
+	return nobody("plugind", tried, diag);
+}
+
+int kp_client_open(
+	const char *path, int timeout_ms, struct kp_client **client, struct kp_diag *diag)
+{
+	const char *named = path ? path : secure_getenv("KPLUG_SOCKET");
+	if (named && *named)
+		return open_named(named, timeout_ms, client, diag);
+	return open_default(timeout_ms, client, diag);
+}
+
+void kp_client_close(struct kp_client *client)
+{
+	if (!client)
+		return;
+	(void)close(client->fd);
+	kp_frame_finish(&client->frame);
+	free(client->path);
+	free(client);
+}
+
+const char *kp_client_path(const struct kp_client *client)
+{
+	return client->path;
+}
+
+void kp_client_set_timeout(struct kp_client *client, int timeout_ms)
+{
+	client->timeout_ms = timeout_ms;
+}
+
+/* ---- calling ----------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t deadline_of(const struct kp_client *client)
+{
+	return client->timeout_ms < 0 ? INT64_MAX : now_ms() + client->timeout_ms;
+}
+
+static int disconnected(struct kp_client *client, const char *why, struct kp_diag *diag)
+{
+	client->broken = true;
+	return kp_diag_set(diag, "disconnected", client->path,
+		"plugind at %s ended the connection: %s", client->path, why);
+}
+
+static int wait_for(
+	struct kp_client *client, short events, int64_t deadline, struct kp_diag *diag)
+{
+	struct pollfd wanted = {.fd = client->fd, .events = events};
+	for (;;) {
+		int64_t left = deadline == INT64_MAX ? -1 : deadline - now_ms();
+		if (deadline != INT64_MAX && left < 0)
+			left = 0;
+		int n = poll(&wanted, 1, left > INT32_MAX ? INT32_MAX : (int)left);
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return disconnected(client, strerror(errno), diag);
+		if (n == 0 && now_ms() >= deadline)
+			break;
+	}
+	client->broken = true;
+	return kp_diag_set(diag, "timed_out", client->path,
+		"plugind at %s did not answer within %g s", client->path,
+		client->timeout_ms / 1000.0);
+}
+
+/*
+ * A peer that has closed may have said why before: what is there is read, so
+ * a broken pipe is no failure yet.
+ */
+static int send_all(struct kp_client *client, const char *text, size_t size,
+	int64_t deadline, struct kp_diag *diag)
+{
+	while (size > 0) {
+		size_t piece = size < SENT_AT_ONCE ? size : SENT_AT_ONCE;
+		ssize_t n = send(client->fd, text, piece, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n >= 0) {
+			text += n;
+			size -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			if (wait_for(client, POLLOUT, deadline, diag) < 0)
+				return -1;
+		} else if (errno == EPIPE || errno == ECONNRESET) {
+			return 0;
+		} else if (errno != EINTR) {
+			return disconnected(client, strerror(errno), diag);
+		}
+	}
+	return 0;
+}
+
+/* Reads once. */
+static int receive(struct kp_client *client, int64_t deadline, struct kp_diag *diag)
+{
+	char *space;
+	size_t size;
+	struct kp_diag own;
+	if (kp_frame_space(&client->frame, &space, &size, &own) < 0) {
+		client->broken = true;
+		return kp_diag_set(diag, "bad_reply", client->path, "plugind at %s: %s",
+			client->path, own.message);
+	}
+	for (;;) {
+		ssize_t n = recv(client->fd, space, size, MSG_DONTWAIT);
+		if (n > 0) {
+			kp_frame_filled(&client->frame, (size_t)n);
+			return 0;
+		}
+		if (n == 0)
+			return disconnected(client, "end of file", diag);
+		if (errno == EAGAIN) {
+			if (wait_for(client, POLLIN, deadline, diag) < 0)
+				return -1;
+		} else if (errno != EINTR) {
+			return disconnected(client, strerror(errno), diag);
+		}
+	}
+}
+
+static int next_reply(struct kp_client *client, int64_t deadline,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+{
+	const char *text;
+	size_t size;
+	struct kp_diag own;
+	while (!(text = kp_frame_next(&client->frame, &size)))
+		if (receive(client, deadline, diag) < 0)
+			return -1;
+	if (kp_reply_parse(text, size, reply, &own) == 0)
+		return 0;
+	client->broken = true;
+	return kp_diag_set(diag, "bad_reply", client->path,
+		"what plugind at %s answered is not a reply: %s", client->path,
+		own.message);
+}
+
+static int start(struct kp_client *client, const char *method, const json_t *parameters,
+	bool more, int64_t deadline, struct kp_diag *diag)
+{
+	char name[256];
+	size_t size;
+	if (client->broken)
+		return disconnected(client, "an earlier call failed", diag);
+	(void)snprintf(name, sizeof(name), "%s%s",
+		strchr(method, '.') ? "" : KP_INTERFACE ".", method);
+	owned_text text = kp_call_print(name, parameters, more, &size);
+	if (!text)
+		return kp_diag_no_memory(diag);
+	return send_all(client, text, size, deadline, diag);
+}
+
+int kp_client_call(struct kp_client *client, const char *method, const json_t *parameters,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+{
+	struct kp_reply_message got;
+	int64_t deadline = deadline_of(client);
+	if (start(client, method, parameters, false, deadline, diag) < 0 ||
+		next_reply(client, deadline, &got, diag) < 0)
+		return -1;
+	if (got.continues) {
+		kp_reply_message_finish(&got);
+		client->broken = true;
+		return kp_diag_set(diag, "bad_reply", client->path,
+			"plugind at %s announced more replies to a call for one",
+			client->path);
+	}
+	*reply = got;
+	return 0;
+}
+
+int kp_client_call_more(struct kp_client *client, const char *method,
+	const json_t *parameters, struct kp_reply_message *reply, struct kp_diag *diag)
+{
+	int64_t deadline = deadline_of(client);
+	if (start(client, method, parameters, true, deadline, diag) < 0)
+		return -1;
+	return next_reply(client, deadline, reply, diag);
+}
+
+int kp_client_next(
+	struct kp_client *client, struct kp_reply_message *reply, struct kp_diag *diag)
+{
+	if (client->broken)
+		return disconnected(client, "an earlier call failed", diag);
+	return next_reply(client, deadline_of(client), reply, diag);
+}
