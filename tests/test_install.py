@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""`make install` puts down something that works, `make uninstall` takes all of it."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("KPLUG_BUILD", "build")
+
+
+def make(*words):
+    command = ["make", "-s", "-C", os.path.dirname(HERE), f"BUILD={BUILD}", *words]
+    # What is built stays as it is: only the files of this build are copied.
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def files_below(directory):
+    return sorted(
+        os.path.relpath(os.path.join(parent, name), directory)
+        for parent, _, names in os.walk(directory)
+        for name in names
+    )
+
+
+class Install(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory(prefix="kplug-install.")
+        self.addCleanup(self.place.cleanup)
+        self.root = os.path.join(self.place.name, "root")
+
+    def install(self, *words):
+        done = make("install", f"DESTDIR={self.root}", *words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_every_part_is_where_the_readme_says(self):
+        self.install("prefix=/opt/kplug", "sysconfdir=/opt/etc")
+        found = set(files_below(self.root))
+        for path in (
+            "opt/kplug/bin/pluginctl",
+            "opt/kplug/sbin/plugind",
+            "opt/kplug/libexec/kplug/plugin-worker",
+            "opt/kplug/lib/kplug/plugins/reference.so",
+            "opt/kplug/lib/kplug/plugins.d/reference.json",
+            "opt/kplug/share/kplug/families/gemm.mm.json",
+            "opt/kplug/share/kplug/schemas/note.json",
+            "opt/kplug/share/kplug/schemas/reply.List.json",
+            "opt/kplug/include/kplug/plugin.h",
+        ):
+            self.assertIn(path, found)
+        self.assertTrue(os.path.isdir(os.path.join(self.root, "opt/etc/kplug/plugins.d")))
+
+    def test_uninstall_leaves_no_file(self):
+        for words in ([], ["prefix=/usr"], ["prefix=/opt/x", "sysconfdir=/opt/x/etc"]):
+            with self.subTest(words=words):
+                self.install(*words)
+                done = make("uninstall", f"DESTDIR={self.root}", *words)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual(files_below(self.root), [])
+
+    def test_uninstall_keeps_what_others_put_there(self):
+        self.install()
+        own = os.path.join(self.root, "usr/local/lib/kplug/plugins/own.so")
+        with open(own, "w", encoding="utf-8") as file:
+            file.write("not ours")
+        make("uninstall", f"DESTDIR={self.root}")
+        self.assertEqual(files_below(self.root), ["usr/local/lib/kplug/plugins/own.so"])
+
+    def test_what_is_installed_finds_its_parts(self):
+        self.install("prefix=/usr")
+        tool = os.path.join(self.root, "usr/bin/pluginctl")
+        library = os.path.join(self.root, "usr/lib/kplug/plugins/reference.so")
+        done = subprocess.run(
+            [tool, "--json", "info", library], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn('"package"', done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
