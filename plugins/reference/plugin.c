@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The reference plugin: which kernels it has. Knows nothing of what they compute. */
+#include "kernels.h"
+
+KPLUG_PLUGIN_NOTE("plugin.json");
+
+/* In a macro, since an entry is the same four fields for every kernel. */
+#define ENTRY(kernel)                                                                    \
+	{                                                                                \
+		KP_SIZED(struct kp_entry), KP_ENTRY_KERNEL, 0, #kernel, &(kernel)        \
+	}
+
+static const struct kp_entry all[] = {
+	ENTRY(activation_silu_mul),
+	ENTRY(attention_decode),
+	ENTRY(elementwise_square),
+	ENTRY(gemm_mm),
+	ENTRY(norm_rms),
+	ENTRY(norm_softmax),
+};
+
+static const struct kp_entry *const entries[] = {
+	&all[0], &all[1], &all[2], &all[3], &all[4], &all[5]};
+
+KPLUG_PLUGIN_EXPORT const struct kp_plugin kplug_plugin = {
+	KP_SIZED(struct kp_plugin),
+	.abi_major = KP_ABI_MAJOR,
+	.abi_minor = KP_ABI_MINOR,
+	.abi_needed = 0,
+	.n_entries = sizeof(entries) / sizeof(entries[0]),
+	.entries = entries,
+};
