@@ -21,8 +21,21 @@
 #include "lib/diag.h"
 
 enum kp_element {
-	KP_F64, KP_F32, KP_F16, KP_BF16, KP_F8_E4M3FN, KP_F8_E5M2,
-	KP_I8, KP_I16, KP_I32, KP_I64, KP_U8, KP_U16, KP_U32, KP_U64, KP_BOOL,
+	KP_F64,
+	KP_F32,
+	KP_F16,
+	KP_BF16,
+	KP_F8_E4M3FN,
+	KP_F8_E5M2,
+	KP_I8,
+	KP_I16,
+	KP_I32,
+	KP_I64,
+	KP_U8,
+	KP_U16,
+	KP_U32,
+	KP_U64,
+	KP_BOOL,
 	KP_ELEMENTS /* how many */
 };
 
@@ -58,8 +71,8 @@ unsigned char kp_element_code(enum kp_element element);
 
 /*
  * Code bad_signature; the message says what was expected at which column:
- * unknown dtype (nearest offered; "fp8" and "fp32" are "ambiguous" and "write f32"), a role
- * twice, "scaled-fp8 requires scale", "granularity block requires block_shape".
+ * unknown dtype (nearest offered; "fp8" and "fp32" are "ambiguous" and "write f32"), a
+ * role twice, "scaled-fp8 requires scale", "granularity block requires block_shape".
  */
 int kp_format_parse(const char *text, struct kp_format *format, struct kp_diag *diag)
 	__attribute__((warn_unused_result));

@@ -42,7 +42,7 @@ struct kp_strings {
 
 struct kp_capability {
 	enum kp_device_kind device;
-	struct kp_strings vendors; /* none: any */
+	struct kp_strings vendors;	   /* none: any */
 	struct kp_arch min_arch, max_arch; /* max belongs to the range */
 	struct kp_strings features;
 };

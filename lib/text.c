@@ -2,15 +2,16 @@
 /* UTF-8, safe copies, and the nearest name. */
 #include "lib/text.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 64 };
 
-const char kp_text_name_rule[] =
-	"a name has 1 to 64 of the characters A-Z a-z 0-9 . _ + - and starts with a letter "
-	"or digit";
+const char kp_text_name_rule[] = "a name has 1 to 64 of the characters A-Z a-z 0-9 . _ + "
+				 "- and starts with a letter "
+				 "or digit";
 
 /* Bytes of the valid character at `at`, or 0. */
 static size_t character(const unsigned char *at, size_t left)
@@ -84,6 +85,20 @@ size_t kp_text_clean_bytes(const char *bytes, size_t length, char *out, size_t s
 size_t kp_text_clean(const char *text, char *out, size_t size)
 {
 	return kp_text_clean_bytes(text, strlen(text), out, size);
+}
+
+size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...)
+{
+	va_list args;
+
+	if (used >= size)
+		return used;
+	va_start(args, format);
+	int n = vsnprintf(text + used, size - used, format, args);
+	va_end(args);
+	if (n < 0)
+		return used;
+	return (size_t)n < size - used ? used + (size_t)n : size - 1;
 }
 
 bool kp_text_is_utf8(const char *bytes, size_t length)

@@ -16,6 +16,13 @@ size_t kp_text_clean(const char *text, char *out, size_t size);
 /* The same for bytes that need not be terminated. */
 size_t kp_text_clean_bytes(const char *bytes, size_t length, char *out, size_t size);
 
+/*
+ * Appends to what `text` holds up to `used` and returns the new length: for a
+ * text that is built piece by piece and cut where it is full.
+ */
+size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
 /* Is it valid UTF-8 (no surrogates, no overlong forms)? */
 bool kp_text_is_utf8(const char *bytes, size_t length);
 

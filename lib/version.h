@@ -32,8 +32,9 @@ int kp_version_compare(const struct kp_version *a, const struct kp_version *b);
 const char *kp_version_print(const struct kp_version *version, char *text, size_t size);
 
 /*
- * Either text may be NULL (min 0.0.0). Codes: bad_version, empty_range (min is
- * not below max).
+ * Either text may be NULL: min is then 0.0.0; without both the range holds every
+ * version. A pre-release counts by SemVer order, so 0.2.0-rc.1 is inside [0.1.0,
+ * 0.2.0). Codes: bad_version, empty_range (min is not below max).
  */
 int kp_version_range_parse(const char *min, const char *max,
 	struct kp_version_range *range, struct kp_diag *diag)
