@@ -19,10 +19,10 @@ enum kp_state {
 	KP_STATE_ACTIVE,
 	KP_STATE_DISABLED,
 	KP_STATE_MASKED,
-	KP_STATE_REJECTED,    /* what it is */
-	KP_STATE_FAILED,      /* what it did */
+	KP_STATE_REJECTED, /* what it is */
+	KP_STATE_FAILED,   /* what it did */
 	KP_STATE_QUARANTINED,
-	KP_STATE_MISSING,     /* the library is not there */
+	KP_STATE_MISSING, /* the library is not there */
 	KP_STATES
 };
 
@@ -54,15 +54,21 @@ struct kp_verdict {
 	json_t *elf;	  /* what identify saw, as `info` shows it; or NULL */
 	json_t *evidence; /* the Evidence of the interface; or NULL */
 	struct kp_diags warnings;
-	double probe_ms;  /* identify and probe; negative: from the cache */
-	bool retry;	  /* worker_lost: nobody's blame, try again */
+	json_t *codes; /* owns the codes of warnings that were read from JSON; or NULL */
+	double probe_ms; /* identify and probe; negative: from the cache */
+	bool retry;	 /* worker_lost: nobody's blame, try again */
 	size_t n_kernels;
 	struct kp_availability *kernels;
 };
 
 void kp_verdict_finish(struct kp_verdict *verdict);
 
-/* For the cache: all of it, and back. Code bad_cache. */
+/*
+ * For the cache: all of it, and back; NULL when memory is exhausted or probe_ms is
+ * no number. Reading back leaves probe_ms as it was written: who reads a cache
+ * makes it negative. Warnings that were read back live as long as the verdict
+ * (or `codes`). Code bad_cache.
+ */
 json_t *kp_verdict_json(const struct kp_verdict *verdict);
 int kp_verdict_from_json(const json_t *value, struct kp_verdict *verdict,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

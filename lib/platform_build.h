@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* How platforms are put together: between the files lib/platform*.c. */
+#ifndef KP_LIB_PLATFORM_BUILD_H
+#define KP_LIB_PLATFORM_BUILD_H
+
+#include <stdbool.h>
+
+#include "lib/diag.h"
+#include "lib/platform.h"
+
+struct kp_cpu;
+
+/* Appends an empty device; valid until the next one. NULL: too_many, no_memory. */
+struct kp_device_facts *kp_platform_add(
+	struct kp_platform *platform, struct kp_diag *diag);
+
+/* Keeps features sorted and single; false when it is too long or one too many. */
+bool kp_device_add_feature(struct kp_device_facts *device, const char *feature);
+
+/* Appends the device "cpu". */
+int kp_platform_add_cpu(struct kp_platform *platform, const struct kp_cpu *cpu,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* Appends the GPUs below `sysfs` in order of their PCI addresses. */
+int kp_platform_add_gpus(struct kp_platform *platform, const char *sysfs,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+#endif

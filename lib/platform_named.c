@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Platforms by name, for "what if": nothing of this machine is looked at. */
+#include "lib/platform.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cpu.h"
+#include "lib/platform_build.h"
+#include "lib/text.h"
+
+enum { NAME_BYTES = 64 };
+
+/* What is offered where a name is not known; any other arch is accepted as well. */
+static const char *const offered[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4",
+	"aarch64", "nvidia-8.0", "nvidia-8.6", "nvidia-8.9", "nvidia-9.0", "nvidia-10.0",
+	"nvidia-12.0", "amd-9.0", "amd-9.4", "amd-9.5", "amd-11.0", "amd-12.0",
+	"intel-12.0"};
+static const char *const gpu_vendors[] = {"nvidia", "amd", "intel"};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static int unknown(const char *name, struct kp_diag *diag)
+{
+	const char *nearest = kp_text_nearest(name, offered, COUNT(offered));
+	if (nearest)
+		return kp_diag_set(diag, "unknown_platform", name,
+			"there is no platform %s; did you mean %s?", name, nearest);
+	return kp_diag_set(diag, "unknown_platform", name,
+		"there is no platform %s: x86-64[-vN], aarch64, nvidia-M.m, amd-M.m or "
+		"intel-M.m expected",
+		name);
+}
+
+/* x86-64, x86-64-v1 to -v4, aarch64. */
+static bool cpu_named(const char *name, struct kp_cpu *cpu)
+{
+	static const char x86[] = "x86-64";
+	size_t length = sizeof(x86) - 1;
+
+	if (strcmp(name, "aarch64") == 0)
+		return kp_cpu_least(name, 0, cpu);
+	if (strncmp(name, x86, length) != 0)
+		return false;
+	const char *rest = name + length;
+	if (!*rest)
+		return kp_cpu_least(x86, 1, cpu);
+	return strncmp(rest, "-v", 2) == 0 && rest[2] >= '1' && rest[2] <= '9' &&
+	       !rest[3] && kp_cpu_least(x86, (unsigned)(rest[2] - '0'), cpu);
+}
+
+static bool gpu_named(const char *name, const char **vendor, struct kp_arch *arch)
+{
+	for (size_t i = 0; i < COUNT(gpu_vendors); i++) {
+		size_t length = strlen(gpu_vendors[i]);
+		if (strncmp(name, gpu_vendors[i], length) != 0 || name[length] != '-')
+			continue;
+		*vendor = gpu_vendors[i];
+		return kp_arch_parse(name + length + 1, arch, NULL) == 0;
+	}
+	return false;
+}
+
+static int add_gpu(struct kp_platform *platform, const char *vendor,
+	const struct kp_arch *arch, struct kp_diag *diag)
+{
+	struct kp_device_facts *device = kp_platform_add(platform, diag);
+	if (!device)
+		return -1;
+	device->kind = KP_GPU;
+	device->arch = *arch;
+	(void)snprintf(device->id, sizeof(device->id), "gpu");
+	(void)snprintf(device->vendor, sizeof(device->vendor), "%s", vendor);
+	return 0;
+}
+
+/* A CPU's features are known by name; a GPU's are whatever its kernels ask for. */
+static int check_feature(const struct kp_device_facts *device, const char *name,
+	const char *feature, struct kp_diag *diag)
+{
+	const char *known[KP_CPU_FEATURES];
+	size_t count = kp_cpu_feature_names(device->vendor, known, KP_CPU_FEATURES);
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(known[i], feature) == 0)
+			return 0;
+	if (count == 0 && kp_text_is_name(feature))
+		return 0;
+	const char *nearest = kp_text_nearest(feature, known, count);
+	return kp_diag_set(diag, "unknown_platform", name, "%s: unknown feature %s%s%s%s",
+		name, feature, nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
+}
+
+/* `list` is cut into its parts: "avx2+fma". */
+static int add_features(struct kp_device_facts *device, const char *name, char *list,
+	struct kp_diag *diag)
+{
+	char *rest = list;
+	while (rest) {
+		char *feature = strsep(&rest, "+");
+		if (check_feature(device, name, feature, diag) < 0)
+			return -1;
+		if (!kp_device_add_feature(device, feature))
+			return kp_diag_set(diag, "too_many", name,
+				"%s: a device has at most %d features of %zu characters",
+				name, KP_DEVICE_FEATURES,
+				sizeof(device->features[0]) - 1);
+	}
+	return 0;
+}
+
+static int add_device(struct kp_platform *platform, const char *name, const char *base,
+	struct kp_diag *diag)
+{
+	struct kp_cpu cpu;
+	struct kp_arch arch;
+	const char *vendor;
+
+	if (cpu_named(base, &cpu))
+		return kp_platform_add_cpu(platform, &cpu, diag);
+	if (gpu_named(base, &vendor, &arch))
+		return add_gpu(platform, vendor, &arch, diag);
+	return unknown(name, diag);
+}
+
+int kp_platform_named(
+	const char *name, struct kp_platform *platform, struct kp_diag *diag)
+{
+	struct kp_platform made = {0};
+	char base[NAME_BYTES + 1];
+
+	if (strlen(name) > NAME_BYTES - 1)
+		return unknown(name, diag);
+	(void)snprintf(made.name, sizeof(made.name), "%s", name);
+	(void)snprintf(base, sizeof(base), "%s", name);
+	char *features = strchr(base, '+');
+	if (features)
+		*features++ = '\0';
+	if (add_device(&made, name, base, diag) < 0 ||
+		(features && add_features(&made.devices[0], name, features, diag) < 0)) {
+		kp_platform_finish(&made);
+		return -1;
+	}
+	*platform = made;
+	return 0;
+}

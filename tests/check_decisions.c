@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* What operators decided is kept in order, survives its text, and nothing else does. */
+#include "lib/decisions.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void disable(
+	struct kp_decisions *d, const char *name, const char *reason, bool runtime)
+{
+	bool changed;
+	ck_assert_int_eq(kp_decisions_disable(
+				 d, name, reason, 1700000000, 1000, runtime, &changed),
+		0);
+}
+
+START_TEST(disabled_names_are_in_byte_order)
+{
+	struct kp_decisions d = {0};
+	disable(&d, "zeta", "", false);
+	disable(&d, "alpha/mm", "", false);
+	disable(&d, "alpha", "slow", false);
+	disable(&d, "Beta", "", true);
+	ck_assert_uint_eq(d.n_disabled, 4);
+	ck_assert_str_eq(d.disabled[0].name, "Beta");
+	ck_assert_str_eq(d.disabled[1].name, "alpha");
+	ck_assert_str_eq(d.disabled[2].name, "alpha/mm");
+	ck_assert_str_eq(d.disabled[3].name, "zeta");
+	ck_assert_str_eq(kp_decisions_find(&d, "alpha")->reason, "slow");
+	ck_assert_ptr_null(kp_decisions_find(&d, "alph"));
+	kp_decisions_finish(&d);
+}
+END_TEST
+
+START_TEST(enabling_a_plugin_leaves_its_kernels_disabled)
+{
+	struct kp_decisions d = {0};
+	disable(&d, "x", "", false);
+	disable(&d, "x/mm", "", false);
+	ck_assert(kp_decisions_enable(&d, "x"));
+	ck_assert(!kp_decisions_enable(&d, "x"));
+	ck_assert_ptr_null(kp_decisions_find(&d, "x"));
+	ck_assert_ptr_nonnull(kp_decisions_find(&d, "x/mm"));
+	kp_decisions_finish(&d);
+}
+END_TEST
+
+START_TEST(disabling_again_replaces_the_reason_and_says_so)
+{
+	struct kp_decisions d = {0};
+	bool changed;
+	ck_assert_int_eq(kp_decisions_disable(&d, "x", NULL, 1, 2, false, &changed), 0);
+	ck_assert(changed);
+	ck_assert_str_eq(d.disabled[0].reason, "");
+	ck_assert_int_eq(kp_decisions_disable(&d, "x", "", 9, 9, false, &changed), 0);
+	ck_assert(!changed);
+	ck_assert_int_eq(d.disabled[0].at, 1);
+	ck_assert_int_eq(
+		kp_decisions_disable(&d, "x", "crashes", 5, 6, false, &changed), 0);
+	ck_assert(changed);
+	ck_assert_str_eq(d.disabled[0].reason, "crashes");
+	ck_assert_int_eq(d.disabled[0].at, 5);
+	ck_assert_uint_eq(d.disabled[0].uid, 6);
+	kp_decisions_finish(&d);
+}
+END_TEST
+
+START_TEST(runtime_never_weakens_what_is_kept)
+{
+	struct kp_decisions d = {0};
+	bool changed;
+	disable(&d, "kept", "", false);
+	disable(&d, "kept", "again", true);
+	ck_assert(!d.disabled[0].runtime);
+	disable(&d, "now", "", true);
+	ck_assert_int_eq(kp_decisions_disable(&d, "now", "", 1, 1, false, &changed), 0);
+	ck_assert(changed);
+	ck_assert(!kp_decisions_find(&d, "now")->runtime);
+	kp_decisions_finish(&d);
+}
+END_TEST
+
+START_TEST(a_pin_is_set_replaced_and_removed)
+{
+	struct kp_decisions d = {0};
+	bool changed;
+	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", "x86/mm", 1, 0, &changed), 0);
+	ck_assert_int_eq(kp_decisions_pin(&d, "norm/rms", "x86/rms", 1, 0, &changed), 0);
+	ck_assert_int_eq(
+		kp_decisions_pin(&d, "attention/decode", "flash", 1, 0, &changed), 0);
+	ck_assert_str_eq(d.pins[0].operation, "attention/decode");
+	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", "x86/mm", 7, 0, &changed), 0);
+	ck_assert(!changed);
+	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", "openblas", 7, 0, &changed), 0);
+	ck_assert(changed);
+	ck_assert_str_eq(d.pins[1].choice, "openblas");
+	ck_assert_int_eq(d.pins[1].at, 7);
+	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", NULL, 8, 0, &changed), 0);
+	ck_assert(changed);
+	ck_assert_uint_eq(d.n_pins, 2);
+	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", NULL, 8, 0, &changed), 0);
+	ck_assert(!changed);
+	kp_decisions_finish(&d);
+}
+END_TEST
+
+START_TEST(an_unproven_kernel_is_remembered_until_taken_back)
+{
+	struct kp_decisions d = {0};
+	bool changed;
+	ck_assert_int_eq(kp_decisions_prove(&d, "x/mm", true, &changed), 0);
+	ck_assert(changed);
+	ck_assert_int_eq(kp_decisions_prove(&d, "x/mm", true, &changed), 0);
+	ck_assert(!changed);
+	ck_assert(kp_decisions_is_proven(&d, "x/mm"));
+	ck_assert(!kp_decisions_is_proven(&d, "x"));
+	ck_assert_int_eq(kp_decisions_prove(&d, "x/mm", false, &changed), 0);
+	ck_assert(changed);
+	ck_assert(!kp_decisions_is_proven(&d, "x/mm"));
+	kp_decisions_finish(&d);
+}
+END_TEST
+
+START_TEST(the_text_comes_back_without_what_is_for_this_run)
+{
+	struct kp_decisions d = {0};
+	struct kp_decisions back;
+	struct kp_diag diag;
+	bool changed;
+	disable(&d, "slow", "too \"slow\"\n\u00e9", false);
+	disable(&d, "now", "", true);
+	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", "x86/mm", 42, 7, &changed), 0);
+	ck_assert_int_eq(kp_decisions_prove(&d, "neon/mm", true, &changed), 0);
+	char *text = kp_decisions_print(&d);
+	ck_assert_ptr_nonnull(strstr(text, "\"kplug-decisions/1\""));
+	ck_assert_int_eq(
+		kp_decisions_parse(text, strlen(text), "decisions", &back, &diag), 0);
+	ck_assert_uint_eq(back.n_disabled, 1);
+	ck_assert_str_eq(back.disabled[0].name, "slow");
+	ck_assert_str_eq(back.disabled[0].reason, "too \"slow\"\n\u00e9");
+	ck_assert_int_eq(back.disabled[0].at, 1700000000);
+	ck_assert_uint_eq(back.disabled[0].uid, 1000);
+	ck_assert_int_eq(back.pins[0].at, 42);
+	ck_assert_str_eq(back.pins[0].choice, "x86/mm");
+	ck_assert(kp_decisions_is_proven(&back, "neon/mm"));
+	char *again = kp_decisions_print(&back);
+	ck_assert_str_eq(text, again);
+	free(text);
+	free(again);
+	kp_decisions_finish(&d);
+	kp_decisions_finish(&back);
+}
+END_TEST
+
+static const char *const newer[] = {"{\"format\":\"kplug-decisions/2\"}",
+	"{\"format\":\"kplug-decisions/10\",\"disabled\":[],\"pins\":[],\"enabled\":[]}",
+	"{\"format\":\"kplug-decisions/2\",\"rules\":[1]}"};
+
+START_TEST(a_newer_format_is_refused_naming_both)
+{
+	struct kp_decisions d;
+	struct kp_diag diag;
+	ck_assert_int_eq(
+		kp_decisions_parse(newer[_i], strlen(newer[_i]), "file", &d, &diag), -1);
+	ck_assert_str_eq(diag.code, "newer_format");
+	ck_assert_ptr_nonnull(strstr(diag.message, "kplug-decisions/1"));
+	ck_assert(strstr(diag.message, "kplug-decisions/2") ||
+		  strstr(diag.message, "kplug-decisions/10"));
+}
+END_TEST
+
+#define HEAD "{\"format\":\"kplug-decisions/1\",\n"
+static const struct {
+	const char *text, *code;
+	unsigned line;
+} damaged[] = {
+	{"", "json_syntax", 0},
+	{HEAD "\"disabled\":[", "json_syntax", 0},
+	{"[]", "bad_decisions", 1},
+	{"{}", "bad_decisions", 1},
+	{"{\"format\":\"kplug-table/1\"}", "bad_decisions", 1},
+	{"{\"format\":\"kplug-decisions/\"}", "bad_decisions", 1},
+	{"{\"format\":\"kplug-decisions/0\"}", "bad_decisions", 1},
+	{"{\"format\":7}", "bad_decisions", 1},
+	{HEAD "\"disabled\":[],\"pins\":[]}", "bad_decisions", 1},
+	{HEAD "\"disabled\":[{\"name\":\"x\"}],\"pins\":[],\"enabled\":[]}",
+		"bad_decisions", 2},
+	{HEAD "\"disabled\":[],\"pins\":[],\n\"enabled\":[3]}", "bad_decisions", 3},
+	{HEAD "\"disabled\":[],\"pins\":[],\"enabled\":[\"x/a\",\"x/a\"]}",
+		"bad_decisions", 2},
+	{HEAD "\"disabled\":[{\"name\":\"x\",\"reason\":\"\",\"at\":1,\"uid\":-1}],"
+	      "\"pins\":[],"
+	      "\"enabled\":[]}",
+		"bad_decisions", 2},
+	{HEAD "\"disabled\":[],\"enabled\":[],\"pins\":["
+	      "{\"operation\":\"o\",\"choice\":\"a\",\"at\":1,\"uid\":0},\n"
+	      "{\"operation\":\"o\",\"choice\":\"b\",\"at\":1,\"uid\":0}]}",
+		"bad_decisions", 3},
+};
+
+START_TEST(a_damaged_file_is_refused_with_its_place)
+{
+	struct kp_decisions d;
+	struct kp_diag diag;
+	const char *text = damaged[_i].text;
+	ck_assert_int_eq(kp_decisions_parse(text, strlen(text), "state", &d, &diag), -1);
+	ck_assert_str_eq(diag.code, damaged[_i].code);
+	ck_assert_str_eq(diag.file, "state");
+	if (damaged[_i].line)
+		ck_assert_uint_eq(diag.line, damaged[_i].line);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("decisions");
+	TCase *tcase = tcase_create("decisions");
+	tcase_add_test(tcase, disabled_names_are_in_byte_order);
+	tcase_add_test(tcase, enabling_a_plugin_leaves_its_kernels_disabled);
+	tcase_add_test(tcase, disabling_again_replaces_the_reason_and_says_so);
+	tcase_add_test(tcase, runtime_never_weakens_what_is_kept);
+	tcase_add_test(tcase, a_pin_is_set_replaced_and_removed);
+	tcase_add_test(tcase, an_unproven_kernel_is_remembered_until_taken_back);
+	tcase_add_test(tcase, the_text_comes_back_without_what_is_for_this_run);
+	tcase_add_loop_test(tcase, a_newer_format_is_refused_naming_both, 0,
+		(int)(sizeof(newer) / sizeof(newer[0])));
+	tcase_add_loop_test(tcase, a_damaged_file_is_refused_with_its_place, 0,
+		(int)(sizeof(damaged) / sizeof(damaged[0])));
+	suite_add_tcase(suite, tcase);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
