@@ -166,7 +166,7 @@ static int need(const struct kp_call *call, struct kp_need *need)
 {
 	const struct kp_tensor *t[ROLES];
 	struct extents extents;
-	uint64_t capacity, bytes;
+	uint64_t capacity, bytes = 0;
 	int status = operands_take(call, roles, ROLES, t, &extents);
 
 	if (status == KP_OK)
@@ -193,7 +193,7 @@ static int run(const struct kp_call *call)
 	const struct kp_tensor *t[ROLES];
 	struct extents extents;
 	struct head head = {.t = t, .scale = operand_real(call, SCALE, 0)};
-	uint64_t bytes;
+	uint64_t bytes = 0;
 	int status = operands_take(call, roles, ROLES, t, &extents);
 
 	if (status == KP_OK)
