@@ -42,6 +42,15 @@ int kp_diag_at(struct kp_diag *diag, const char *file, unsigned line, unsigned c
 	return -1;
 }
 
+int kp_diag_rename(struct kp_diag *diag, const char *object)
+{
+	if (!diag)
+		return -1;
+	struct kp_diag said = *diag;
+	kp_diag_set(diag, said.code, object, "%s: %s", object, said.message);
+	return kp_diag_at(diag, said.file, said.line, said.column);
+}
+
 int kp_diag_no_memory(struct kp_diag *diag)
 {
 	return kp_diag_set(diag, "no_memory", NULL, "memory is exhausted");
@@ -61,7 +70,7 @@ const char *kp_diag_text(const struct kp_diag *diag, char *text, size_t size)
 
 void kp_diags_add(struct kp_diags *list, const struct kp_diag *diag)
 {
-	if (!list)
+	if (!list || list->count == KP_DIAGS_MOST)
 		return;
 	struct kp_diag *items =
 		reallocarray(list->items, list->count + 1, sizeof(*items));

@@ -20,6 +20,7 @@ struct kp_diag {
 };
 
 /* An owned, growing list of them: the warnings of a reader. Zero it first. */
+enum { KP_DIAGS_MOST = 256 };
 struct kp_diags {
 	struct kp_diag *items;
 	size_t count;
@@ -35,13 +36,19 @@ int kp_diag_set(struct kp_diag *diag, const char *code, const char *object,
 /* Adds the place to what kp_diag_set wrote. Returns -1. */
 int kp_diag_at(struct kp_diag *diag, const char *file, unsigned line, unsigned column);
 
+/*
+ * Names another object for what a function below said, and starts the message with
+ * it: "kernels[2].signatures[0]: a dtype expected". Returns -1.
+ */
+int kp_diag_rename(struct kp_diag *diag, const char *object);
+
 /* For a failed allocation: code "no_memory". Returns -1. */
 int kp_diag_no_memory(struct kp_diag *diag);
 
 /* `file:line:column: message`, as much of the place as is known. Returns `text`. */
 const char *kp_diag_text(const struct kp_diag *diag, char *text, size_t size);
 
-/* Appends a copy. An entry that does not fit in memory is dropped. */
+/* Appends a copy. One that is beyond KP_DIAGS_MOST or memory is dropped. */
 void kp_diags_add(struct kp_diags *list, const struct kp_diag *diag);
 void kp_diags_finish(struct kp_diags *list);
 

@@ -68,7 +68,8 @@ static bool skip_value(struct cursor *c, int depth)
 		} else if (*c->at == ',' || *c->at == ':') {
 			step(c);
 		} else {
-			while (c->at < c->end && *c->at && !strchr(",:{}[]\" \t\r\n", *c->at))
+			while (c->at < c->end && *c->at &&
+				!strchr(",:{}[]\" \t\r\n", *c->at))
 				step(c);
 			if (c->at < c->end && !*c->at)
 				step(c);
@@ -77,7 +78,8 @@ static bool skip_value(struct cursor *c, int depth)
 	return true;
 }
 
-static int check_bounds(const char *text, size_t size, const char *file, struct kp_diag *diag)
+static int check_bounds(
+	const char *text, size_t size, const char *file, struct kp_diag *diag)
 {
 	struct cursor c = {text, text + size, 1, 1};
 
@@ -91,7 +93,8 @@ static int check_bounds(const char *text, size_t size, const char *file, struct 
 		return kp_diag_at(diag, file, c.line, c.column);
 	}
 	if (!kp_text_is_utf8(text, size))
-		return kp_diag_set(diag, "json_not_utf8", file, "the JSON text is not UTF-8");
+		return kp_diag_set(
+			diag, "json_not_utf8", file, "the JSON text is not UTF-8");
 	if (!skip_value(&c, KP_JSON_DEPTH)) {
 		kp_diag_set(diag, "json_too_deep", file, "nested deeper than %d levels",
 			KP_JSON_DEPTH);
@@ -214,15 +217,16 @@ static int check_key(const char *path, const char *key, const json_t *value,
 	struct kp_diag *diag)
 {
 	char name[PATH_BYTES];
-	join(path, key, name, sizeof(name));
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(keys[i].name, key) != 0)
-			continue;
-		if (keys[i].types & 1u << json_typeof(value))
-			return 0;
-		return kp_json_wrong_type(diag, name, value, keys[i].types);
-	}
 	struct kp_diag own;
+	size_t i = 0;
+
+	while (i < count && strcmp(keys[i].name, key) != 0)
+		i++;
+	if (i < count && keys[i].types & 1u << json_typeof(value))
+		return 0;
+	join(path, key, name, sizeof(name));
+	if (i < count)
+		return kp_json_wrong_type(diag, name, value, keys[i].types);
 	unknown_key(name, key, keys, count, &own);
 	if (unknown) {
 		kp_diags_add(unknown, &own);
@@ -242,7 +246,7 @@ int kp_json_check(const json_t *value, const char *path, const struct kp_json_ke
 
 	if (!json_is_object(value))
 		return kp_json_wrong_type(diag, path, value, KP_JSON_OBJECT);
-	json_object_foreach((json_t *)(uintptr_t)value, key, member)
+	json_object_foreach ((json_t *)(uintptr_t)value, key, member)
 		if (check_key(path, key, member, keys, count, unknown, diag) < 0)
 			return -1;
 	for (size_t i = 0; i < count; i++)
