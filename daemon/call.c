@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Replies of a call. */
+#include "daemon/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/client.h"
+
+struct call {
+	struct client *client; /* NULL: has left */
+	json_t *parameters;
+	bool more, oneway;
+	enum role role;
+	unsigned uid;
+	void (*gone)(void *context);
+	void *gone_context;
+};
+
+struct call *call_new(struct client *client, struct kp_call_message *message)
+{
+	struct call *call = calloc(1, sizeof(*call));
+	if (!call)
+		return NULL;
+	*call = (struct call){.client = client,
+		.parameters = json_incref(message->parameters),
+		.more = message->more,
+		.oneway = message->oneway,
+		.role = client_role(client),
+		.uid = client_uid(client)};
+	return call;
+}
+
+static void call_free(struct call *call)
+{
+	json_decref(call->parameters);
+	free(call);
+}
+
+void call_leave(struct call *call)
+{
+	call->client = NULL;
+	if (!call->gone)
+		return;
+	call->gone(call->gone_context);
+	call_free(call);
+}
+
+const json_t *call_parameters(const struct call *call)
+{
+	return call->parameters;
+}
+
+bool call_wants_more(const struct call *call)
+{
+	return call->more;
+}
+
+enum role call_role(const struct call *call)
+{
+	return call->role;
+}
+
+unsigned call_uid(const struct call *call)
+{
+	return call->uid;
+}
+
+void call_on_gone(struct call *call, void (*gone)(void *context), void *context)
+{
+	call->gone = gone;
+	call->gone_context = context;
+}
+
+static void send_message(struct call *call, char *message, size_t size)
+{
+	if (call->client && !call->oneway)
+		client_send(call->client, message, size);
+	else
+		free(message);
+}
+
+static void finish(struct call *call, char *message, size_t size)
+{
+	struct client *client = call->client;
+
+	call->gone = NULL;
+	send_message(call, message, size);
+	if (client)
+		client_answered(client);
+	call_free(call);
+}
+
+static void fail_no_memory(struct call *call)
+{
+	struct kp_diag diag;
+	kp_diag_no_memory(&diag);
+	call_fail(call, &diag, NULL);
+}
+
+void call_reply(struct call *call, json_t *parameters)
+{
+	size_t size = 0;
+	if (!parameters) {
+		fail_no_memory(call);
+		return;
+	}
+	char *message = kp_reply_print(parameters, false, &size);
+	json_decref(parameters);
+	finish(call, message, size);
+}
+
+void call_reply_text(struct call *call, const char *parameters, size_t size)
+{
+	static const char before[] = "{\"parameters\":", after[] = "}";
+	size_t total = sizeof(before) - 1 + size + sizeof(after);
+	char *message = malloc(total);
+	if (message) {
+		memcpy(message, before, sizeof(before) - 1);
+		memcpy(message + sizeof(before) - 1, parameters, size);
+		memcpy(message + sizeof(before) - 1 + size, after, sizeof(after));
+	}
+	finish(call, message, total);
+}
+
+void call_reply_continues(struct call *call, json_t *parameters)
+{
+	size_t size = 0;
+	char *message =
+		parameters && call->more ? kp_reply_print(parameters, true, &size) : NULL;
+	json_decref(parameters);
+	/* One that is lost to want of memory is progress only. */
+	if (message)
+		send_message(call, message, size);
+}
+
+void call_fail_with(struct call *call, const char *error, json_t *parameters)
+{
+	size_t size = 0;
+	char *message = parameters ? kp_error_print(error, parameters, &size) : NULL;
+	json_decref(parameters);
+	finish(call, message, size);
+}
+
+static bool has_nearest(const char *error)
+{
+	return strcmp(error, KP_INTERFACE ".NotFound") == 0 ||
+	       strcmp(error, KP_INTERFACE ".InvalidArgument") == 0;
+}
+
+void call_fail(struct call *call, const struct kp_diag *diag, const char *nearest)
+{
+	const char *error = kp_error_name(diag->code);
+	json_t *parameters = kp_diag_json(diag);
+	if (parameters && has_nearest(error) &&
+		json_object_set_new(parameters, "nearest",
+			nearest ? json_string(nearest) : json_null()) < 0) {
+		json_decref(parameters);
+		parameters = NULL;
+	}
+	call_fail_with(call, error, parameters);
+}

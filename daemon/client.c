@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recvmsg and sendmsg on a uv_poll_t: libuv's own stream would queue any number
+ * of descriptors that a peer sends along.
+ */
+#include "daemon/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "daemon/call.h"
+#include "daemon/daemon.h"
+#include "lib/frame.h"
+#include "lib/message.h"
+
+enum {
+	UNSENT_MOST = 64 << 20,	 /* then the client is cut off */
+	UNSENT_HIGH = 1 << 20,	 /* then its next call waits */
+	CALLS_A_TURN = 32,	 /* then others have theirs */
+	DISCARD_MOST = 64 << 20, /* read and dropped after an error that ends it */
+	FDS_MOST = 253,		 /* SCM_MAX_FD */
+};
+
+struct out {
+	struct out *next;
+	size_t size, sent;
+	char *bytes;
+};
+
+struct client {
+	uv_poll_t poll;
+	struct daemon *daemon;
+	int fd;
+	int events; /* that are polled for */
+	enum role role;
+	unsigned uid;
+	bool refused;
+	struct kp_diag refusal;
+	void (*closed)(void *context, struct client *client);
+	void *context;
+	struct kp_frame in;
+	struct call *call; /* under way */
+	struct out *first, *last;
+	size_t unsent;
+	size_t discarded;
+	bool foreign;	 /* descriptors came that nobody asked for */
+	bool has_frames; /* there may be a whole message in `in` */
+	bool ended;	 /* the peer sends no more */
+	bool half;	 /* seen while a call is under way: do not look again */
+	bool last_call;	 /* nothing more is served: drop what comes, flush, end */
+	bool running;	 /* in client_run */
+	bool broken;	 /* to be closed */
+	bool closing;
+};
+
+enum role client_role(const struct client *client)
+{
+	return client->role;
+}
+
+unsigned client_uid(const struct client *client)
+{
+	return client->uid;
+}
+
+static void client_free(uv_handle_t *handle)
+{
+	struct client *client = handle->data;
+	(void)close(client->fd);
+	kp_frame_finish(&client->in);
+	while (client->first) {
+		struct out *out = client->first;
+		client->first = out->next;
+		free(out->bytes);
+		free(out);
+	}
+	free(client);
+}
+
+void client_close(struct client *client)
+{
+	if (client->closing)
+		return;
+	client->closing = true;
+	if (client->call)
+		call_leave(client->call);
+	client->call = NULL;
+	client->closed(client->context, client);
+	/* The peer learns now, not when the memory goes. */
+	(void)shutdown(client->fd, SHUT_RDWR);
+	uv_close((uv_handle_t *)&client->poll, client_free);
+}
+
+/* ---- bytes out ---- */
+
+static int flush(struct client *client)
+{
+	while (client->first) {
+		struct out *out = client->first;
+		ssize_t n = send(client->fd, out->bytes + out->sent,
+			out->size - out->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -1;
+		out->sent += (size_t)n;
+		client->unsent -= (size_t)n;
+		if (out->sent < out->size)
+			continue;
+		client->first = out->next;
+		if (!client->first)
+			client->last = NULL;
+		free(out->bytes);
+		free(out);
+	}
+	return 0;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+/* Polls for what can be done now, and for nothing else: events are by level. */
+static void poll_again(struct client *client)
+{
+	int events = client->first || client->has_frames ? UV_WRITABLE : 0;
+
+	if (client->closing)
+		return;
+	if (client->call)
+		events |= client->ended || client->half ? 0 : UV_DISCONNECT;
+	else if (!client->ended && client->unsent < UNSENT_HIGH)
+		events |= UV_READABLE;
+	if (client->call && !client->first)
+		events &= ~UV_WRITABLE;
+	if (client->broken)
+		events = UV_READABLE | UV_WRITABLE;
+	if (events == client->events)
+		return;
+	client->events = events;
+	if (events)
+		(void)uv_poll_start(&client->poll, events, on_poll);
+	else
+		(void)uv_poll_stop(&client->poll);
+}
+
+/* Closed from the loop, not under the feet of whoever sends. */
+static void break_off(struct client *client, const char *why)
+{
+	if (client->broken || client->closing)
+		return;
+	client->broken = true;
+	if (why)
+		log_line(&client->daemon->log, LOG_WARNING,
+			"client of uid %u: cut off: %s", client->uid, why);
+	(void)shutdown(client->fd, SHUT_RDWR);
+	poll_again(client);
+}
+
+void client_send(struct client *client, char *message, size_t size)
+{
+	struct out *out = message ? malloc(sizeof(*out)) : NULL;
+
+	if (!out) {
+		free(message);
+		break_off(client, "memory is exhausted");
+		return;
+	}
+	if (client->closing || client->broken || size > UNSENT_MOST - client->unsent) {
+		free(message);
+		free(out);
+		break_off(client, "it does not read its replies");
+		return;
+	}
+	*out = (struct out){.size = size, .bytes = message};
+	if (client->last)
+		client->last->next = out;
+	else
+		client->first = out;
+	client->last = out;
+	client->unsent += size;
+	if (flush(client) < 0)
+		break_off(client, NULL);
+	else
+		poll_again(client);
+}
+
+/* ---- bytes in ---- */
+
+static void close_foreign(struct client *client, struct msghdr *message)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			(void)close(fd);
+		}
+		client->foreign = true;
+	}
+	if (message->msg_flags & MSG_CTRUNC)
+		client->foreign = true;
+}
+
+/* Bytes read, 0 at the end, -1 for later, -2 for a broken connection. */
+static ssize_t receive(struct client *client, char *space, size_t size)
+{
+	union {
+		char bytes[CMSG_SPACE(FDS_MOST * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {space, size};
+	struct msghdr message = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	ssize_t n;
+
+	do
+		n = recvmsg(client->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? -1 : -2;
+	close_foreign(client, &message);
+	return n;
+}
+
+static void refuse(struct client *client, const struct kp_diag *diag)
+{
+	size_t size = 0;
+	json_t *parameters = kp_diag_json(diag);
+	char *text = NULL;
+
+	if (parameters && json_object_set_new(parameters, "nearest", json_null()) == 0)
+		text = kp_error_print(KP_INTERFACE ".InvalidArgument", parameters, &size);
+	json_decref(parameters);
+	client_send(client, text, size);
+}
+
+static void discard(struct client *client)
+{
+	char space[16384];
+	ssize_t n = receive(client, space, sizeof(space));
+
+	if (n > 0)
+		client->discarded += (size_t)n;
+	if (n == 0)
+		client->ended = true;
+	if (n == -2 || client->discarded > DISCARD_MOST)
+		client_close(client);
+}
+
+static void read_some(struct client *client)
+{
+	struct kp_diag diag;
+	char *space;
+	size_t size;
+
+	if (client->last_call) {
+		discard(client);
+		return;
+	}
+	if (kp_frame_space(&client->in, &space, &size, &diag) < 0) {
+		client->last_call = true;
+		refuse(client, &diag);
+		return;
+	}
+	ssize_t n = receive(client, space, size);
+	if (n == -2) {
+		client_close(client);
+	} else if (n == 0) {
+		client->ended = true;
+	} else if (n > 0) {
+		kp_frame_filled(&client->in, (size_t)n);
+		client->has_frames = true;
+	}
+}
+
+/* ---- calls ---- */
+
+static void start_call(struct client *client, const char *text, size_t size)
+{
+	struct kp_call_message message;
+	struct kp_diag diag;
+
+	if (client->foreign) {
+		client->foreign = false;
+		kp_diag_set(&diag, "unexpected_descriptor", NULL,
+			"a file descriptor came with this call, which takes none");
+		refuse(client, &diag);
+		return;
+	}
+	if (size > KP_MESSAGE_BYTES) {
+		kp_diag_set(&diag, "message_too_large", NULL,
+			"a call of %zu bytes, at most %d are read", size,
+			KP_MESSAGE_BYTES);
+		refuse(client, &diag);
+		return;
+	}
+	if (kp_call_parse(text, size, &message, &diag) < 0) {
+		refuse(client, &diag);
+		return;
+	}
+	struct call *call = call_new(client, &message);
+	client->call = call;
+	if (!call)
+		client_close(client);
+	else if (client->refused) {
+		client->last_call = true;
+		call_fail(call, &client->refusal, NULL);
+	} else
+		method_run(client->daemon, call, message.method);
+	kp_call_message_finish(&message);
+}
+
+/* Serves the whole messages that are here, in order, one at a time. */
+static void run_calls(struct client *client)
+{
+	client->running = true;
+	for (int turn = 0; turn < CALLS_A_TURN; turn++) {
+		size_t size;
+		if (client->broken || client->call || client->last_call ||
+			client->unsent >= UNSENT_HIGH)
+			break;
+		const char *text = kp_frame_next(&client->in, &size);
+		client->has_frames = text != NULL;
+		if (!text)
+			break;
+		start_call(client, text, size);
+	}
+	client->running = false;
+	if (client->last_call)
+		client->has_frames = false;
+	if (!client->closing && client->ended && !client->call && !client->has_frames &&
+		!client->first)
+		client_close(client);
+	poll_again(client);
+}
+
+void client_answered(struct client *client)
+{
+	client->call = NULL;
+	client->half = false;
+	if (!client->running && !client->closing) {
+		client->has_frames = true;
+		/* From the loop, not from inside whoever answered. */
+		poll_again(client);
+	}
+}
+
+/* A peer that only stopped sending still wants its reply. */
+static void look_whether_gone(struct client *client)
+{
+	struct pollfd p = {.fd = client->fd};
+	if (poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR))
+		client_close(client);
+	else
+		client->half = true;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct client *client = poll->data;
+
+	if (client->closing)
+		return;
+	if (status < 0 || client->broken || flush(client) < 0) {
+		client_close(client);
+		return;
+	}
+	if (events & UV_DISCONNECT && client->call)
+		look_whether_gone(client);
+	if (events & UV_READABLE && !client->call && !client->closing)
+		read_some(client);
+	if (!client->closing)
+		run_calls(client);
+}
+
+struct client *client_new(struct daemon *daemon, const struct client_options *options)
+{
+	struct client *client = calloc(1, sizeof(*client));
+
+	if (!client || uv_poll_init(&daemon->loop, &client->poll, options->fd) < 0) {
+		(void)close(options->fd);
+		free(client);
+		return NULL;
+	}
+	client->poll.data = client;
+	client->daemon = daemon;
+	client->fd = options->fd;
+	client->role = options->role;
+	client->uid = options->uid;
+	client->closed = options->closed;
+	client->context = options->context;
+	client->in.limit = KP_MESSAGE_BYTES;
+	if (options->refusal) {
+		client->refused = true;
+		client->refusal = *options->refusal;
+	}
+	poll_again(client);
+	return client;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One connection: bytes in, calls one after the other, bytes out, all bounded.
+ * Knows no method.
+ */
+#ifndef KP_DAEMON_CLIENT_H
+#define KP_DAEMON_CLIENT_H
+
+#include <stddef.h>
+
+#include "daemon/method.h"
+#include "daemon/role.h"
+#include "lib/diag.h"
+
+struct client;
+struct daemon;
+
+struct client_options {
+	int fd; /* connected, non-blocking; taken */
+	enum role role;
+	unsigned uid;
+	/* Not NULL: the first call is answered with this, then the connection ends. */
+	const struct kp_diag *refusal;
+	/* The connection is closed; the client is freed a little later. */
+	void (*closed)(void *context, struct client *client);
+	void *context;
+};
+
+/* Serves the connection from now on. NULL (and fd is closed) when it cannot. */
+struct client *client_new(struct daemon *daemon, const struct client_options *options);
+
+/* Ends it at once: the call under way learns that its client has gone. */
+void client_close(struct client *client);
+
+/* Queues a whole message, malloc'ed, and takes it; NULL closes the connection. */
+void client_send(struct client *client, char *message, size_t size);
+/* The call under way has had its last reply: the next may come. */
+void client_answered(struct client *client);
+
+enum role client_role(const struct client *client);
+unsigned client_uid(const struct client *client);
+
+#endif

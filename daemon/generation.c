@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Publishing of generations. */
+#include "daemon/generation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void drop_texts(struct generation *generation)
+{
+	for (size_t i = 0; i < GENERATION_TEXTS; i++) {
+		free(generation->texts[i].text);
+		generation->texts[i].text = NULL;
+		generation->texts[i].size = 0;
+	}
+}
+
+int generation_publish(
+	struct generation *generation, struct kp_registry *registry, struct kp_diag *diag)
+{
+	struct kp_table table;
+	void *bytes;
+	size_t size;
+
+	if (generation->number && !kp_registry_is_dirty(registry))
+		return 0;
+	if (kp_registry_table(registry, generation->number + 1, &bytes, &size, diag) < 0)
+		return -1;
+	if (kp_table_open(bytes, size, &table, diag) < 0) {
+		free(bytes);
+		return -1;
+	}
+	free(generation->bytes);
+	drop_texts(generation);
+	generation->bytes = bytes;
+	generation->size = size;
+	generation->table = table;
+	generation->number++;
+	return 0;
+}
+
+void generation_keep(
+	struct generation *generation, enum generation_text which, char *text)
+{
+	free(generation->texts[which].text);
+	generation->texts[which].text = text;
+	generation->texts[which].size = text ? strlen(text) : 0;
+}
+
+void generation_finish(struct generation *generation)
+{
+	drop_texts(generation);
+	free(generation->bytes);
+	*generation = (struct generation){0};
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* Listening, takeover of a stale socket, and the bound of clients. */
+#include "daemon/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/lock.h"
+#include "daemon/options.h"
+#include "daemon/role.h"
+#include "lib/file.h"
+
+enum {
+	/* Beyond the bound: they get their answer, then leave. */
+	WAITING_ROOM = 32,
+	ALL_CLIENTS = SERVER_CLIENTS + WAITING_ROOM,
+	ACCEPTS_A_TURN = 16,
+	PAUSE_MS = 100,
+	BACKLOG = 128,
+};
+
+struct server {
+	uv_poll_t poll;
+	uv_timer_t pause; /* when descriptors are exhausted */
+	int open_handles;
+	struct daemon *daemon;
+	int fd;
+	char *path;
+	dev_t dev;
+	ino_t ino; /* of our socket */
+	struct lock lock;
+	struct role_policy policy;
+	size_t n_clients; /* the refused included */
+	struct client *clients[ALL_CLIENTS];
+};
+
+size_t server_clients(const struct server *server)
+{
+	return server->n_clients;
+}
+
+static void on_client_closed(void *context, struct client *client)
+{
+	struct server *server = context;
+	for (size_t i = 0; i < server->n_clients; i++) {
+		if (server->clients[i] != client)
+			continue;
+		server->clients[i] = server->clients[--server->n_clients];
+		return;
+	}
+}
+
+static int judge(struct server *server, int fd, struct client_options *options,
+	struct kp_diag *diag)
+{
+	struct peer peer;
+
+	if (peer_read(fd, &peer, diag) < 0 ||
+		role_of(&server->policy, &peer, &options->role, diag) < 0)
+		return -1;
+	options->uid = peer.uid;
+	size_t most = options->role == ROLE_OBSERVER ? SERVER_CLIENTS - SERVER_RESERVED
+						     : SERVER_CLIENTS;
+	if (server->n_clients < most)
+		return 0;
+	return kp_diag_set(diag, "busy", "plugind",
+		"%zu clients are connected, try again", server->n_clients);
+}
+
+static void serve(struct server *server, int fd)
+{
+	struct kp_diag diag;
+	struct client_options options = {
+		.fd = fd, .closed = on_client_closed, .context = server};
+
+	if (server->n_clients >= ALL_CLIENTS) {
+		(void)close(fd);
+		return;
+	}
+	if (judge(server, fd, &options, &diag) < 0)
+		options.refusal = &diag;
+	struct client *client = client_new(server->daemon, &options);
+	if (client)
+		server->clients[server->n_clients++] = client;
+}
+
+static void listen_again(uv_timer_t *timer);
+static void on_connection(uv_poll_t *poll, int status, int events);
+
+static void pause_listening(struct server *server, const char *why)
+{
+	log_line(&server->daemon->log, LOG_WARNING, "%s: cannot accept: %s", server->path,
+		why);
+	(void)uv_poll_stop(&server->poll);
+	(void)uv_timer_start(&server->pause, listen_again, PAUSE_MS, 0);
+}
+
+static void listen_again(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+	(void)uv_poll_start(&server->poll, UV_READABLE, on_connection);
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+	struct server *server = poll->data;
+	(void)events;
+
+	if (status < 0) {
+		pause_listening(server, uv_strerror(status));
+		return;
+	}
+	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+		int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			serve(server, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+			errno == ENOBUFS)
+			pause_listening(server, strerror(errno));
+		if (errno != EINTR && errno != ECONNABORTED)
+			return;
+	}
+}
+
+/* ---- the socket's path ---- */
+
+static int failed(const char *what, const char *path, struct kp_diag *diag)
+{
+	return kp_diag_set(diag, "write_failed", path, "cannot %s %s: %s", what, path,
+		strerror(errno));
+}
+
+static void address_of(const char *path, struct sockaddr_un *address)
+{
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(address->sun_path, path, strlen(path) + 1);
+}
+
+/* Only a refused connection proves that nobody is there. */
+static int prove_stale(const char *path, struct kp_diag *diag)
+{
+	struct sockaddr_un address;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return failed("make a socket for", path, diag);
+	address_of(path, &address);
+	int result = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	int error = errno;
+	(void)close(fd);
+	if (result < 0 && error == ECONNREFUSED)
+		return 0;
+	if (result == 0 || error == EAGAIN || error == EINPROGRESS)
+		return kp_diag_set(diag, "already_running", path,
+			"another process listens at %s", path);
+	return kp_diag_set(diag, "foreign_file", path,
+		"cannot tell whether somebody listens at %s: %s", path, strerror(error));
+}
+
+static const char *kind_of(mode_t mode)
+{
+	return S_ISREG(mode)   ? "a regular file"
+	       : S_ISLNK(mode) ? "a symbolic link"
+	       : S_ISDIR(mode) ? "a directory"
+			       : "not a socket";
+}
+
+static int clear_path(struct daemon *daemon, const char *path, struct kp_diag *diag)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : failed("look at", path, diag);
+	if (!S_ISSOCK(st.st_mode))
+		return kp_diag_set(diag, "foreign_file", path,
+			"%s is %s, not a socket; it is left alone", path,
+			kind_of(st.st_mode));
+	if (prove_stale(path, diag) < 0)
+		return -1;
+	log_line(&daemon->log, LOG_INFO,
+		"%s: nobody listens at this socket, replacing it", path);
+	return unlink(path) < 0 ? failed("remove", path, diag) : 0;
+}
+
+static int bind_socket(struct server *server, bool system, struct kp_diag *diag)
+{
+	struct sockaddr_un address;
+	struct stat st;
+
+	address_of(server->path, &address);
+	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (server->fd < 0)
+		return failed("make a socket for", server->path, diag);
+	/* Nobody gets in between bind and chmod. The pool has no thread yet. */
+	mode_t before = umask(0177);
+	int result = bind(server->fd, (struct sockaddr *)&address, sizeof(address));
+	int error = errno;
+	(void)umask(before);
+	errno = error;
+	if (result < 0)
+		return failed("bind to", server->path, diag);
+	if (lstat(server->path, &st) < 0)
+		return failed("look at", server->path, diag);
+	server->dev = st.st_dev;
+	server->ino = st.st_ino;
+	if (system && chmod(server->path, 0666) < 0)
+		return failed("open to all users", server->path, diag);
+	if (listen(server->fd, BACKLOG) < 0)
+		return failed("listen at", server->path, diag);
+	return 0;
+}
+
+static int make_directory(const char *path, bool system, struct kp_diag *diag)
+{
+	char *directory = strdup(path);
+	if (!directory)
+		return kp_diag_no_memory(diag);
+	char *slash = strrchr(directory, '/');
+	int result = 0;
+	if (slash && slash != directory) {
+		*slash = '\0';
+		result = kp_file_make_dirs(directory, system ? 0755 : 0700, diag);
+	}
+	free(directory);
+	return result;
+}
+
+static int take_lock(struct server *server, struct kp_diag *diag)
+{
+	char *path = NULL;
+	if (asprintf(&path, "%s.lock", server->path) < 0)
+		return kp_diag_no_memory(diag);
+	int result = lock_take(&server->lock, path, diag);
+	free(path);
+	return result;
+}
+
+static void remove_socket(struct server *server)
+{
+	struct stat st;
+	if (server->ino && lstat(server->path, &st) == 0 && st.st_ino == server->ino &&
+		st.st_dev == server->dev)
+		(void)unlink(server->path);
+	server->ino = 0;
+}
+
+static void server_free(struct server *server)
+{
+	remove_socket(server);
+	lock_drop(&server->lock);
+	kp_file_close(&server->fd);
+	free(server->path);
+	free(server);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct server *server = handle->data;
+	if (--server->open_handles == 0)
+		server_free(server);
+}
+
+void server_close(struct server *server)
+{
+	if (!server)
+		return;
+	remove_socket(server);
+	while (server->n_clients > 0)
+		client_close(server->clients[server->n_clients - 1]);
+	uv_close((uv_handle_t *)&server->poll, on_handle_closed);
+	uv_close((uv_handle_t *)&server->pause, on_handle_closed);
+}
+
+static int start_polling(struct server *server, struct kp_diag *diag)
+{
+	uv_loop_t *loop = &server->daemon->loop;
+	int result = uv_poll_init(loop, &server->poll, server->fd);
+
+	if (result < 0)
+		return kp_diag_set(diag, "io_error", server->path, "cannot poll %s: %s",
+			server->path, uv_strerror(result));
+	(void)uv_timer_init(loop, &server->pause);
+	server->poll.data = server;
+	server->pause.data = server;
+	server->open_handles = 2;
+	(void)uv_poll_start(&server->poll, UV_READABLE, on_connection);
+	return 0;
+}
+
+int server_open(struct daemon *daemon, const char *path, struct server **out,
+	struct kp_diag *diag)
+{
+	bool system = daemon->options->system;
+	struct server *server = calloc(1, sizeof(*server));
+
+	if (!server)
+		return kp_diag_no_memory(diag);
+	server->daemon = daemon;
+	server->fd = -1;
+	server->lock.fd = -1;
+	server->path = strdup(path);
+	role_policy_init(&server->policy, system);
+	if (!server->path) {
+		kp_diag_no_memory(diag);
+		goto fail;
+	}
+	if (make_directory(path, system, diag) < 0 || take_lock(server, diag) < 0 ||
+		clear_path(daemon, path, diag) < 0 ||
+		bind_socket(server, system, diag) < 0 || start_polling(server, diag) < 0)
+		goto fail;
+	*out = server;
+	return 0;
+fail:
+	server_free(server);
+	return -1;
+}

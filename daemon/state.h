@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state directory: what operators decided, durably, and the last good table.
+ * Writes are done in libuv's pool, one after the other.
+ */
+#ifndef KP_DAEMON_STATE_H
+#define KP_DAEMON_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "lib/decisions.h"
+#include "lib/diag.h"
+
+struct state;
+
+/*
+ * Makes the directory (0711 for the system, else 0700) and takes its lock. Codes
+ * already_running, foreign_file, write_failed.
+ */
+int state_open(uv_loop_t *loop, const char *path, bool system, struct state **state,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * Reads decisions.json, absent is empty. A damaged one is moved to
+ * decisions.json.damaged, added to `warnings`, and read as empty.
+ */
+int state_decisions(struct state *state, struct kp_decisions *decisions,
+	struct kp_diags *warnings) __attribute__((warn_unused_result));
+
+/* The last table; NULL when there is none. A file that is unreadable is a warning. */
+void *state_table(struct state *state, size_t *size, struct kp_diags *warnings);
+/* The table of state_table is not one: set it aside. */
+void state_table_is_damaged(
+	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings);
+
+/*
+ * Writes the decisions; `done` is called in the loop thread once these, or later
+ * ones, are on the disk (diag NULL), or could not be written.
+ */
+typedef void state_done_fn(void *context, const struct kp_diag *diag);
+int state_keep_decisions(struct state *state, const struct kp_decisions *decisions,
+	state_done_fn *done, void *context, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/* Writes a copy of the table, soon and without fsync; a failure is forgotten. */
+void state_keep_table(struct state *state, const void *bytes, size_t size);
+
+/* Waits for what is under way, lets go of the lock and frees. NULL is fine. */
+void state_close(struct state *state);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading of layers and of the plugin directory. */
+#include "daemon/survey.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char library_end[] = ".so";
+
+/* ---- the stamp ---- */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3;
+	return hash;
+}
+
+/* A sum over entries: the order of a directory means nothing. */
+static uint64_t entry_stamp(int dir, const char *name)
+{
+	struct stat st;
+	uint64_t hash = mix(0xcbf29ce484222325, name, strlen(name));
+
+	if (fstatat(dir, name, &st, 0) < 0)
+		return hash;
+	const uint64_t facts[] = {st.st_dev, st.st_ino, (uint64_t)st.st_size,
+		(uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec,
+		(uint64_t)st.st_ctim.tv_sec, (uint64_t)st.st_ctim.tv_nsec, st.st_mode};
+	return mix(hash, facts, sizeof(facts));
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+	return n > m && strcmp(name + n - m, end) == 0;
+}
+
+static uint64_t dir_stamp(const char *path, const char *end)
+{
+	uint64_t sum = 1;
+	DIR *dir = opendir(path);
+	if (!dir)
+		return 0;
+	for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+		if (ends_with(e->d_name, end))
+			sum += entry_stamp(dirfd(dir), e->d_name);
+	(void)closedir(dir);
+	return sum;
+}
+
+uint64_t survey_stamp(const struct survey_places *places)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+	for (size_t i = 0; i < places->n_manifest_dirs; i++) {
+		uint64_t stamp = dir_stamp(places->manifest_dirs[i], ".json");
+		hash = mix(hash, &stamp, sizeof(stamp));
+	}
+	uint64_t stamp = dir_stamp(places->plugin_dir, library_end);
+	return mix(hash, &stamp, sizeof(stamp));
+}
+
+/* ---- directories to watch ---- */
+
+static int add_dir(struct survey *survey, const char *path, unsigned kinds)
+{
+	for (size_t i = 0; i < survey->n_dirs; i++) {
+		if (strcmp(survey->dirs[i].path, path) != 0)
+			continue;
+		survey->dirs[i].kinds |= kinds;
+		return 0;
+	}
+	if (survey->n_dirs >= SURVEY_DIRS)
+		return 0;
+	struct watch_dir *dirs =
+		reallocarray(survey->dirs, survey->n_dirs + 1, sizeof(*dirs));
+	if (!dirs)
+		return -1;
+	survey->dirs = dirs;
+	dirs[survey->n_dirs].path = strdup(path);
+	dirs[survey->n_dirs].kinds = kinds;
+	return dirs[survey->n_dirs].path ? (survey->n_dirs++, 0) : -1;
+}
+
+/* The directory, or the nearest above it that is there and can bring it. */
+static int add_or_ancestor(struct survey *survey, const char *path, unsigned kinds)
+{
+	struct stat st;
+	char *at = strdup(path);
+	int result = at ? 0 : -1;
+
+	while (at && (stat(at, &st) < 0 || !S_ISDIR(st.st_mode))) {
+		char *slash = strrchr(at, '/');
+		if (!slash)
+			break;
+		slash[slash == at ? 1 : 0] = '\0';
+		kinds = WATCH_ANCESTOR;
+		if (slash == at)
+			break;
+	}
+	if (at && at[0] == '/')
+		result = add_dir(survey, at, kinds);
+	free(at);
+	return result;
+}
+
+static int add_parent(struct survey *survey, const struct survey_places *places,
+	const struct kp_manifest *manifest)
+{
+	struct kp_diag diag;
+	char *path;
+
+	if (manifest->error || manifest->masked || !manifest->library ||
+		kp_manifest_library(manifest, places->plugin_dir, &path, &diag) < 0)
+		return 0;
+	char *slash = strrchr(path, '/');
+	if (slash && slash != path)
+		*slash = '\0';
+	int result = add_or_ancestor(survey, path, WATCH_LIBRARIES);
+	free(path);
+	return result;
+}
+
+static int find_dirs(struct survey *survey, const struct survey_places *places)
+{
+	for (size_t i = 0; i < places->n_manifest_dirs; i++)
+		if (add_or_ancestor(survey, places->manifest_dirs[i], WATCH_MANIFESTS) <
+			0)
+			return -1;
+	if (add_or_ancestor(survey, places->plugin_dir, WATCH_LIBRARIES) < 0)
+		return -1;
+	for (size_t i = 0; i < survey->manifests.count; i++)
+		if (add_parent(survey, places, &survey->manifests.items[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- libraries without a manifest ---- */
+
+/* NAME.so with a manifest NAME is claimed even where that one names nothing (masked). */
+static bool is_namesake(const struct survey *survey, const char *file)
+{
+	char name[256];
+	size_t length = strlen(file) - (sizeof(library_end) - 1);
+	if (length >= sizeof(name))
+		return false;
+	memcpy(name, file, length);
+	name[length] = '\0';
+	return kp_manifests_find(&survey->manifests, name) != NULL;
+}
+
+struct identity {
+	dev_t dev;
+	ino_t ino;
+};
+
+static size_t claimed(const struct survey *survey, const struct survey_places *places,
+	struct identity *ids)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < survey->manifests.count; i++) {
+		const struct kp_manifest *m = &survey->manifests.items[i];
+		struct kp_diag diag;
+		struct stat st;
+		char *path;
+		if (m->error || m->masked || !m->library ||
+			kp_manifest_library(m, places->plugin_dir, &path, &diag) < 0)
+			continue;
+		if (stat(path, &st) == 0)
+			ids[n++] = (struct identity){st.st_dev, st.st_ino};
+		free(path);
+	}
+	return n;
+}
+
+static bool is_claimed(const struct identity *ids, size_t n, const struct stat *st)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ids[i].dev == st->st_dev && ids[i].ino == st->st_ino)
+			return true;
+	return false;
+}
+
+static int add_unclaimed(struct survey *survey, const char *name)
+{
+	if (survey->n_unclaimed >= SURVEY_UNCLAIMED)
+		return 0;
+	char **all =
+		reallocarray(survey->unclaimed, survey->n_unclaimed + 1, sizeof(*all));
+	if (!all)
+		return -1;
+	survey->unclaimed = all;
+	all[survey->n_unclaimed] = strdup(name);
+	return all[survey->n_unclaimed] ? (survey->n_unclaimed++, 0) : -1;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int find_unclaimed(struct survey *survey, const struct survey_places *places)
+{
+	DIR *dir = opendir(places->plugin_dir);
+	struct identity *ids = calloc(survey->manifests.count + 1, sizeof(*ids));
+	int result = ids ? 0 : -1;
+
+	size_t n = ids ? claimed(survey, places, ids) : 0;
+	while (dir && result == 0) {
+		struct stat st;
+		const struct dirent *e = readdir(dir);
+		if (!e)
+			break;
+		if (e->d_name[0] != '.' && ends_with(e->d_name, library_end) &&
+			!is_namesake(survey, e->d_name) &&
+			fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
+			S_ISREG(st.st_mode) && !is_claimed(ids, n, &st))
+			result = add_unclaimed(survey, e->d_name);
+	}
+	if (dir)
+		(void)closedir(dir);
+	free(ids);
+	if (survey->n_unclaimed)
+		qsort(survey->unclaimed, survey->n_unclaimed, sizeof(char *), by_bytes);
+	return result;
+}
+
+int survey_read(
+	const struct survey_places *places, struct survey *survey, struct kp_diag *diag)
+{
+	*survey = (struct survey){.stamp = survey_stamp(places)};
+	if (kp_manifests_read(places->manifest_dirs, places->n_manifest_dirs,
+		    &survey->manifests, diag) < 0) {
+		survey->manifests = (struct kp_manifests){0};
+		return -1;
+	}
+	if (find_dirs(survey, places) < 0 || find_unclaimed(survey, places) < 0) {
+		survey_finish(survey);
+		return kp_diag_no_memory(diag);
+	}
+	return 0;
+}
+
+void survey_finish(struct survey *survey)
+{
+	kp_manifests_finish(&survey->manifests);
+	for (size_t i = 0; i < survey->n_unclaimed; i++)
+		free(survey->unclaimed[i]);
+	free(survey->unclaimed);
+	for (size_t i = 0; i < survey->n_dirs; i++)
+		free(survey->dirs[i].path);
+	free(survey->dirs);
+	*survey = (struct survey){0};
+}
