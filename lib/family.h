@@ -34,6 +34,11 @@
  * (the number of cached tokens) is given by the request like any other: a fill
  * that it governs makes data for which the work terms are exact.
  *
+ * A derived value is made of dims and numbers. An input of floating-point numbers
+ * without a fill is normal; one of integers must have a fill. Every shape gives
+ * every dim. A tolerance is needed for each dtype that an output may have. A check
+ * of distributions is refused: kplug has none.
+ *
  * "distinct" and "bytes" count elements; distinct is how many of them are really
  * touched when the contents of another role decide it.
  *
@@ -98,7 +103,8 @@ struct kp_role {
 	const struct kp_factor *dims;
 	struct kp_strings formats; /* canonical */
 	struct kp_fill fill;
-	struct kp_terms distinct; /* bytes-like element count actually touched; 0: all */
+	struct kp_terms bytes;	  /* elements that are moved; none: all of them */
+	struct kp_terms distinct; /* elements really touched; none: as bytes says */
 };
 
 enum kp_attribute_type { KP_ATTRIBUTE_INT, KP_ATTRIBUTE_FLOAT, KP_ATTRIBUTE_BOOL };
@@ -166,7 +172,7 @@ struct kp_shape {
 
 /*
  * Codes of kp_json_parse and kp_json_check, unknown_dim, bad_family, too_many;
- * the object is the path.
+ * the object is the path; file, line and column are its place.
  */
 int kp_family_parse(const char *text, size_t size, const char *path,
 	struct kp_family *family, struct kp_diag *diag) __attribute__((warn_unused_result));
@@ -210,9 +216,13 @@ bool kp_family_value(const struct kp_family *family, const struct kp_shape *shap
 double kp_family_work(const struct kp_family *family, const struct kp_shape *shape,
 	const struct kp_terms *terms);
 
+/* The elements of a role that a call touches: distinct, else bytes, else all. */
+double kp_family_touched(const struct kp_family *family, const struct kp_shape *shape,
+	const struct kp_role *role);
+
 /*
- * Checks a signature against the family: every key role named (absent is code
- * missing_role), no unknown one (unknown_role, nearest offered), formats
+ * Checks a signature against the family: every key role named that is not optional (absent
+ * is code missing_role), no unknown one (unknown_role, nearest offered), formats
  * allowed (format_not_allowed). The object is the role.
  */
 int kp_family_check_signature(const struct kp_family *family,
