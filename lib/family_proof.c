@@ -10,7 +10,7 @@ static const struct kp_json_key check_keys[] = {
 	{"tolerance", KP_JSON_OBJECT, false},
 };
 static const struct kp_json_key shapes_keys[] = {
-	{"default", KP_JSON_ARRAY, true},
+	{"default", KP_JSON_ARRAY, false},
 	{"edge", KP_JSON_ARRAY, false},
 };
 
