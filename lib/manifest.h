@@ -15,22 +15,23 @@
 
 enum {
 	KP_MANIFEST_BYTES = 1 << 20,
+	KP_MANIFEST_CONFIG_BYTES = 256 << 10, /* of config, without blanks */
 	KP_MANIFESTS = 16384,
 	KP_MANIFEST_TIMEOUT_MS = 10000, /* of a probe, where the manifest says nothing */
 	KP_MANIFEST_TIMEOUT_MOST_MS = 600000,
 };
 
 struct kp_manifest {
-	char *name;    /* of the file without .json: the plugin's name everywhere */
-	char *path;    /* of the file that counts */
-	size_t layer;  /* index of its directory, 0 is the highest */
-	char *library; /* as written: absolute, or relative to the plugin directory */
-	json_t *config; /* object or NULL */
+	char *name;	 /* of the file without .json: the plugin's name everywhere */
+	char *path;	 /* of the file that counts */
+	size_t layer;	 /* index of its directory, 0 is the highest */
+	char *library;	 /* as written: absolute, or relative to the plugin directory */
+	json_t *config;	 /* object or NULL */
 	char sha256[65]; /* lower case, or "" */
 	unsigned timeout_ms;
 	int priority_offset;
-	bool enabled; /* default true */
-	bool masked;  /* a link to /dev/null, or an empty file */
+	bool enabled;	 /* default true */
+	bool masked;	 /* a link to /dev/null, or an empty file */
 	char digest[17]; /* changes whenever the file's content does (FNV-1a) */
 	/* Not NULL: the manifest is wrong, and this says how; name and path are set. */
 	struct kp_diag *error;
@@ -46,17 +47,24 @@ struct kp_manifests {
 /*
  * Reads one text. Codes of kp_json_parse and kp_json_check (unknown keys are
  * errors), bad_digest, bad_priority_offset, bad_timeout, bad_library,
- * config_too_large; the place is line and column.
+ * config_too_large, file_too_large; the place is line and column. The name is
+ * that of the file.
  */
 int kp_manifest_parse(const char *text, size_t size, const char *path,
+	struct kp_manifest *manifest, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/* A manifest of which only name, path and digest are known; the rest is default. */
+int kp_manifest_begin(const char *text, size_t size, const char *path,
 	struct kp_manifest *manifest, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 /*
  * Reads the directories, highest first. A directory that is not there is empty;
  * names that start with a dot or do not end in .json are ignored; a name that
- * breaks the rule of kp_text_is_name is an item with an error. Blocks on files
- * only; fails only when memory is exhausted.
+ * breaks the rule of kp_text_is_name is an item with an error. A directory that
+ * cannot be read and a name beyond KP_MANIFESTS are warnings (unreadable_directory,
+ * too_many). Blocks on files only; fails only when memory is exhausted.
  */
 int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests *out,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

@@ -6,24 +6,29 @@
 #include <stddef.h>
 
 /*
- * The path of a part, malloc'ed, NULL when memory is exhausted or, for a part,
- * when it is nowhere (then the installed place is returned all the same, so that
- * a message can name it). Looked for beside the running program, then in ../lib/kplug,
- * ../libexec/kplug, ../share/kplug of its directory, then below KP_PREFIX.
- * Parts: "plugin-worker", "plugind", "plugins", "plugins/plugins.d", "families", "schemas".
+ * The path of a part, malloc'ed, NULL when memory is exhausted. Looked for beside
+ * the running program, then where `make install` puts it, below the parent of the
+ * program's directory, then below KP_PREFIX; that last one is returned whether it
+ * is there or not, so that a message can name it.
+ * Parts: "plugin-worker", "plugind", "pluginctl", "plugins", "plugins/plugins.d",
+ * "families", "schemas".
  */
 char *kp_place_find(const char *part);
 
 /*
  * Default manifest directories, highest first: for the system
- * SYSCONFDIR/kplug/plugins.d, /run/kplug/plugins.d, PREFIX/lib/kplug/plugins.d;
- * for a user $XDG_CONFIG_HOME/kplug/plugins.d over those. NULL-terminated; the
- * caller's, with kp_place_free.
+ * SYSCONFDIR/kplug/plugins.d, /run/kplug/plugins.d and "plugins/plugins.d" of
+ * kp_place_find; for a user $XDG_CONFIG_HOME/kplug/plugins.d over those.
+ * NULL-terminated, the caller's, with kp_place_free; NULL when memory is exhausted.
  */
 char **kp_place_manifest_dirs(int system);
 void kp_place_free(char **list);
 
-/* State, cache and socket for the system, else by XDG. malloc'ed. */
+/*
+ * State, cache and socket for the system, else by XDG; without XDG_RUNTIME_DIR
+ * the socket is below /run/user/UID. malloc'ed; NULL when memory is exhausted or,
+ * for state and cache, when the user has no home directory.
+ */
 char *kp_place_state_dir(int system);
 char *kp_place_cache_dir(int system);
 char *kp_place_socket(int system);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places of kplug's own files. With an argument this program prints what a copy
+ * of it finds where it lies; the tests make such copies.
+ */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/file.h"
+#include "lib/place.h"
+
+static char root[256];
+
+static void setup(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	snprintf(root, sizeof(root), "%s/kplug-place-XXXXXX", tmp ? tmp : "/tmp");
+	ck_assert_ptr_nonnull(mkdtemp(root));
+	char *real = realpath(root, NULL);
+	snprintf(root, sizeof(root), "%s", real);
+	free(real);
+}
+
+static void teardown(void)
+{
+	char command[300];
+	snprintf(command, sizeof(command), "rm -rf '%s'", root);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* Makes root/path, a directory. */
+static void make_dir(const char *path)
+{
+	char whole[512];
+	struct kp_diag diag;
+	snprintf(whole, sizeof(whole), "%s/%s", root, path);
+	ck_assert_msg(kp_file_make_dirs(whole, 0755, &diag) == 0, "%s", diag.message);
+}
+
+/* What a copy of this program at root/dir/probe says for `what`. */
+static void ask_copy(const char *dir, const char *what, char *answer, size_t size)
+{
+	char program[512], command[600];
+	make_dir(dir);
+	snprintf(program, sizeof(program), "%s/%s/probe", root, dir);
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int to = open(program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	struct stat st;
+	ck_assert(from >= 0 && to >= 0 && fstat(from, &st) == 0);
+	for (off_t left = st.st_size; left > 0;) {
+		ssize_t n = sendfile(to, from, NULL, (size_t)left);
+		ck_assert_int_gt(n, 0);
+		left -= n;
+	}
+	close(from);
+	close(to);
+	snprintf(command, sizeof(command), "'%s' '%s'", program, what);
+	FILE *pipe = popen(command, "r");
+	ck_assert_ptr_nonnull(pipe);
+	size_t n = fread(answer, 1, size - 1, pipe);
+	answer[n] = '\0';
+	ck_assert_int_eq(pclose(pipe), 0);
+}
+
+static void finds(const char *dir, const char *what, const char *expected)
+{
+	char answer[1024], whole[512];
+	ask_copy(dir, what, answer, sizeof(answer));
+	snprintf(whole, sizeof(whole), "%s%s%s", expected[0] == '/' ? "" : root,
+		expected[0] == '/' ? "" : "/", expected);
+	ck_assert_str_eq(answer, whole);
+}
+
+static const char *const parts[] = {"plugin-worker", "plugind", "plugins",
+	"plugins/plugins.d", "families", "schemas"};
+enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
+
+START_TEST(part_beside_the_program_comes_first)
+{
+	char beside[128];
+	snprintf(beside, sizeof(beside), "build/%s", parts[_i]);
+	make_dir(beside);
+	make_dir("libexec/kplug/plugin-worker");
+	make_dir("lib/kplug/plugins.d");
+	finds("build", parts[_i], beside);
+}
+END_TEST
+
+static const struct {
+	const char *dir, *part, *place;
+} installs[] = {
+	{"usr/bin", "plugind", "usr/sbin/plugind"},
+	{"usr/bin", "plugin-worker", "usr/libexec/kplug/plugin-worker"},
+	{"usr/sbin", "plugin-worker", "usr/libexec/kplug/plugin-worker"},
+	{"usr/sbin", "plugins", "usr/lib/kplug/plugins"},
+	{"usr/sbin", "plugins/plugins.d", "usr/lib/kplug/plugins.d"},
+	{"opt/x/sbin", "families", "opt/x/share/kplug/families"},
+	{"opt/x/sbin", "schemas", "opt/x/share/kplug/schemas"},
+};
+enum { INSTALLS = sizeof(installs) / sizeof(installs[0]) };
+
+START_TEST(installed_part_is_found_below_the_programs_prefix)
+{
+	make_dir(installs[_i].place);
+	finds(installs[_i].dir, installs[_i].part, installs[_i].place);
+}
+END_TEST
+
+START_TEST(part_that_is_nowhere_is_named_at_the_prefix)
+{
+	finds("empty/bin", "plugin-worker", KP_PREFIX "/libexec/kplug/plugin-worker");
+	finds("empty/bin", "plugins/plugins.d", KP_PREFIX "/lib/kplug/plugins.d");
+	finds("empty/bin", "families", KP_PREFIX "/share/kplug/families");
+}
+END_TEST
+
+START_TEST(system_layers_are_operator_runtime_and_package)
+{
+	char **dirs = kp_place_manifest_dirs(1);
+	ck_assert_ptr_nonnull(dirs);
+	ck_assert_str_eq(dirs[0], KP_SYSCONFDIR "/kplug/plugins.d");
+	ck_assert_str_eq(dirs[1], "/run/kplug/plugins.d");
+	ck_assert_str_eq(dirs[2], KP_PREFIX "/lib/kplug/plugins.d");
+	ck_assert_ptr_null(dirs[3]);
+	kp_place_free(dirs);
+}
+END_TEST
+
+START_TEST(lowest_layer_is_beside_a_program_in_the_build_tree)
+{
+	make_dir("build/plugins/plugins.d");
+	finds("build", "lowest", "build/plugins/plugins.d");
+}
+END_TEST
+
+START_TEST(user_layer_lies_over_those_of_the_system)
+{
+	setenv("XDG_CONFIG_HOME", "/some/config", 1);
+	char **dirs = kp_place_manifest_dirs(0);
+	ck_assert_ptr_nonnull(dirs);
+	ck_assert_str_eq(dirs[0], "/some/config/kplug/plugins.d");
+	ck_assert_str_eq(dirs[1], KP_SYSCONFDIR "/kplug/plugins.d");
+	ck_assert_ptr_nonnull(dirs[3]);
+	ck_assert_ptr_null(dirs[4]);
+	kp_place_free(dirs);
+}
+END_TEST
+
+static void is(char *made, const char *expected)
+{
+	ck_assert_ptr_nonnull(made);
+	ck_assert_str_eq(made, expected);
+	free(made);
+}
+
+START_TEST(directories_of_a_user_are_those_of_xdg)
+{
+	setenv("XDG_STATE_HOME", "/x/state", 1);
+	setenv("XDG_CACHE_HOME", "/x/cache", 1);
+	setenv("XDG_RUNTIME_DIR", "/x/run", 1);
+	is(kp_place_state_dir(0), "/x/state/kplug");
+	is(kp_place_cache_dir(0), "/x/cache/kplug");
+	is(kp_place_socket(0), "/x/run/kplug/plugind.sock");
+}
+END_TEST
+
+START_TEST(without_xdg_they_are_below_home_and_run_user)
+{
+	char runtime[64];
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("XDG_RUNTIME_DIR");
+	setenv("XDG_CACHE_HOME", "not/absolute", 1);
+	setenv("HOME", "/home/x", 1);
+	is(kp_place_state_dir(0), "/home/x/.local/state/kplug");
+	is(kp_place_cache_dir(0), "/home/x/.cache/kplug");
+	snprintf(runtime, sizeof(runtime), "/run/user/%u/kplug/plugind.sock",
+		(unsigned)geteuid());
+	is(kp_place_socket(0), runtime);
+}
+END_TEST
+
+START_TEST(directories_of_the_system_are_fixed)
+{
+	setenv("XDG_STATE_HOME", "/x/state", 1);
+	is(kp_place_state_dir(1), "/var/lib/kplug");
+	is(kp_place_cache_dir(1), "/var/cache/kplug");
+	is(kp_place_socket(1), "/run/kplug/plugind.sock");
+}
+END_TEST
+
+/* The part, or for "lowest" the lowest manifest layer. */
+static int answer_as_copy(const char *what)
+{
+	if (strcmp(what, "lowest") != 0) {
+		char *found = kp_place_find(what);
+		printf("%s", found ? found : "");
+		free(found);
+		return EXIT_SUCCESS;
+	}
+	char **dirs = kp_place_manifest_dirs(1);
+	printf("%s", dirs ? dirs[2] : "");
+	kp_place_free(dirs);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return answer_as_copy(argv[1]);
+	TCase *tcase = tcase_create("place");
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, part_beside_the_program_comes_first, 0, PARTS);
+	tcase_add_loop_test(
+		tcase, installed_part_is_found_below_the_programs_prefix, 0, INSTALLS);
+	tcase_add_test(tcase, part_that_is_nowhere_is_named_at_the_prefix);
+	tcase_add_test(tcase, system_layers_are_operator_runtime_and_package);
+	tcase_add_test(tcase, lowest_layer_is_beside_a_program_in_the_build_tree);
+	tcase_add_test(tcase, user_layer_lies_over_those_of_the_system);
+	tcase_add_test(tcase, directories_of_a_user_are_those_of_xdg);
+	tcase_add_test(tcase, without_xdg_they_are_below_home_and_run_user);
+	tcase_add_test(tcase, directories_of_the_system_are_fixed);
+	Suite *suite = suite_create("place");
+	suite_add_tcase(suite, tcase);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
