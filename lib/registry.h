@@ -90,6 +90,8 @@ int kp_registry_restore(struct kp_registry *registry, const void *bytes, size_t 
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 size_t kp_registry_count(const struct kp_registry *registry);
+/* Plugin i, in byte order of name; valid until the registry changes. */
+const char *kp_registry_name(const struct kp_registry *registry, size_t i);
 /* Counts by state; KP_STATES entries. */
 void kp_registry_states(const struct kp_registry *registry, size_t *counts);
 /* A new array of the names that are pending. */
