@@ -140,7 +140,15 @@ $(BUILD)/schemas/error.json: lib/schemas/from-interface lib/org.kplug.Manager.va
 	@mkdir -p $(@D)
 	$(say) SCHEMAS $(@D)
 	$(Q)$(PYTHON) $^ $(@D)
-$(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SUPPORT_OBJ) $(LIBKPLUG)
+# Tests link what programs are made of, without their mains.
+PARTS       := $(BUILD)/daemon.a $(BUILD)/worker.a
+$(BUILD)/daemon.a: $(filter-out %/main.o,$(DAEMON_OBJ))
+$(BUILD)/worker.a: $(filter-out %/main.o,$(WORKER_OBJ))
+$(PARTS):
+	@rm -f $@
+	$(say) AR $@
+	$(Q)$(AR) rcs $@ $^
+$(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SUPPORT_OBJ) $(PARTS) $(LIBKPLUG)
 	@mkdir -p $(@D)
 	$(link) -rdynamic $(TEST_LIBS)
 

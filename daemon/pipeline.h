@@ -43,6 +43,9 @@ int pipeline_start(struct pipeline *pipeline, const struct kp_manifest *manifest
 void pipeline_cancel(struct pipeline *pipeline, const char *plugin);
 size_t pipeline_active(const struct pipeline *pipeline);
 
+/* What is wrong with the cache, once it has been read: for the log and `status`. */
+const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline);
+
 /*
  * Has the library of an active plugin changed since its verdict (dev, inode,
  * size, mtime, ctime of the library and of what it reaches, presence of a missing
@@ -52,7 +55,10 @@ size_t pipeline_active(const struct pipeline *pipeline);
 void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
 	void (*found)(void *context, const char *const *plugins, size_t count), void *context);
 
-/* Waits for what cannot be cancelled, then calls `closed`, and frees. */
+/*
+ * Cancels everything, writes what the cache has new, waits for what cannot be
+ * cancelled, then calls `closed`, and frees. The pool must still be there.
+ */
 void pipeline_close(struct pipeline *pipeline, void (*closed)(void *context), void *context);
 
 #endif

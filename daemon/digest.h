@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* SHA-256 of bytes and of files, as lower-case text. Knows nothing of what they mean. */
+#ifndef KP_DAEMON_DIGEST_H
+#define KP_DAEMON_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/diag.h"
+
+enum { DIGEST_TEXT = 65 };
+
+void digest_bytes(const void *bytes, size_t size, char text[DIGEST_TEXT]);
+
+/*
+ * Reads `from` from where it is to its end and, unless `to` is -1, writes what
+ * was read there. More than `limit` bytes is file_too_large. *size may be NULL.
+ * `name` is for messages. Blocks. Codes: file_too_large, io_error, write_failed.
+ */
+int digest_copy(int from, int to, uint64_t limit, const char *name,
+	char text[DIGEST_TEXT], uint64_t *size, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* All ways that are under way, their store and their cache. */
+#include "daemon/pipeline.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/memory.h"
+#include "daemon/stale.h"
+#include "daemon/way.h"
+
+enum {
+	WIDTH = 2,	 /* of libuv's four threads */
+	WRITE_MS = 1000, /* of calm before the cache is written */
+};
+
+/* Reading or writing the cache, in the pool. */
+struct keeping {
+	struct lane_job job;
+	struct pipeline *pipeline;
+	struct cache snapshot;
+	struct kp_diag diag;
+	int failed;
+};
+
+struct pipeline {
+	uv_loop_t *loop;
+	struct pool *pool;
+	struct pipeline_options settings; /* its texts are owned */
+	pipeline_done_fn *done;
+	void *context;
+
+	struct lane lane;
+	struct store *store; /* NULL until it is open, and where it cannot be */
+	struct kp_diag store_diag;
+	struct cache cache;
+	struct kp_diags warnings;
+	struct memory memory;
+	struct keeping keeping;
+	uv_timer_t calm;
+	bool open; /* store and cache have been looked at */
+	bool changed, writing;
+
+	struct way *ways; /* wanted */
+	size_t leaving;	  /* ways that are not, and are not freed yet */
+	size_t checks;	  /* stale checks under way */
+
+	bool closing, ended;
+	void (*closed)(void *context);
+	void *closed_context;
+};
+
+/* ---- what ways need ------------------------------------------------------------ */
+
+struct store *pipeline_store(const struct pipeline *pipeline)
+{
+	return pipeline->store;
+}
+
+const struct kp_diag *pipeline_store_diag(const struct pipeline *pipeline)
+{
+	return &pipeline->store_diag;
+}
+
+struct cache *pipeline_cache(struct pipeline *pipeline)
+{
+	return &pipeline->cache;
+}
+
+struct pool *pipeline_pool(const struct pipeline *pipeline)
+{
+	return pipeline->pool;
+}
+
+struct lane *pipeline_lane(struct pipeline *pipeline)
+{
+	return &pipeline->lane;
+}
+
+uv_loop_t *pipeline_loop(const struct pipeline *pipeline)
+{
+	return pipeline->loop;
+}
+
+const struct pipeline_options *pipeline_settings(const struct pipeline *pipeline)
+{
+	return &pipeline->settings;
+}
+
+/* ---- closing ------------------------------------------------------------------- */
+
+static void free_all(struct pipeline *pipeline)
+{
+	store_close(pipeline->store);
+	cache_finish(&pipeline->cache);
+	memory_finish(&pipeline->memory);
+	kp_diags_finish(&pipeline->warnings);
+	free((char *)pipeline->settings.plugin_dir);
+	free((char *)pipeline->settings.store_dir);
+	free((char *)pipeline->settings.cache_dir);
+	free((char *)pipeline->settings.platform);
+	free(pipeline);
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+	struct pipeline *pipeline = handle->data;
+	void (*closed)(void *) = pipeline->closed;
+	void *context = pipeline->closed_context;
+
+	free_all(pipeline);
+	if (closed)
+		closed(context);
+}
+
+static void write_cache(struct pipeline *pipeline);
+
+static void close_when_idle(struct pipeline *pipeline)
+{
+	if (!pipeline->closing || pipeline->ended || !pipeline->open ||
+		pipeline->writing || pipeline->leaving > 0 || pipeline->checks > 0)
+		return;
+	if (pipeline->changed) {
+		write_cache(pipeline);
+		return;
+	}
+	pipeline->ended = true;
+	uv_close((uv_handle_t *)&pipeline->calm, timer_closed);
+}
+
+void pipeline_close(
+	struct pipeline *pipeline, void (*closed)(void *context), void *context)
+{
+	pipeline->closing = true;
+	pipeline->closed = closed;
+	pipeline->closed_context = context;
+	(void)uv_timer_stop(&pipeline->calm);
+	while (pipeline->ways)
+		pipeline_cancel(pipeline, pipeline->ways->manifest.name);
+	close_when_idle(pipeline);
+}
+
+/* ---- the cache on disk --------------------------------------------------------- */
+
+static struct keeping *keeping_of(struct lane_job *job)
+{
+	return (struct keeping *)((char *)job - offsetof(struct keeping, job));
+}
+
+static void write_work(struct lane_job *job)
+{
+	struct keeping *keeping = keeping_of(job);
+
+	keeping->failed = cache_write(&keeping->snapshot,
+		keeping->pipeline->settings.cache_dir, &keeping->diag);
+}
+
+static bool is_reported(const struct pipeline *pipeline, const char *code)
+{
+	for (size_t i = 0; i < pipeline->warnings.count; i++)
+		if (strcmp(pipeline->warnings.items[i].code, code) == 0)
+			return true;
+	return false;
+}
+
+/* A cache that cannot be written costs the next start its speed: said once. */
+static void written(struct lane_job *job)
+{
+	struct keeping *keeping = keeping_of(job);
+	struct pipeline *pipeline = keeping->pipeline;
+
+	cache_finish(&keeping->snapshot);
+	pipeline->writing = false;
+	if (keeping->failed && !is_reported(pipeline, keeping->diag.code))
+		kp_diags_add(&pipeline->warnings, &keeping->diag);
+	if (pipeline->changed)
+		pipeline_cache_changed(pipeline);
+	close_when_idle(pipeline);
+}
+
+static void write_cache(struct pipeline *pipeline)
+{
+	struct keeping *keeping = &pipeline->keeping;
+
+	pipeline->changed = false;
+	if (pipeline->writing ||
+		cache_snapshot(&pipeline->cache, &keeping->snapshot) < 0) {
+		pipeline->changed = pipeline->writing;
+		return;
+	}
+	pipeline->writing = true;
+	lane_add(&pipeline->lane, &keeping->job, write_work, written);
+}
+
+static void calm(uv_timer_t *timer)
+{
+	write_cache(timer->data);
+}
+
+void pipeline_cache_changed(struct pipeline *pipeline)
+{
+	pipeline->changed = true;
+	if (!pipeline->closing && !uv_is_active((uv_handle_t *)&pipeline->calm))
+		(void)uv_timer_start(&pipeline->calm, calm, WRITE_MS, 0);
+}
+
+/* ---- opening ------------------------------------------------------------------- */
+
+/* The loop thread leaves store and cache alone until this is done. */
+static void open_work(struct lane_job *job)
+{
+	struct keeping *keeping = keeping_of(job);
+	struct pipeline *pipeline = keeping->pipeline;
+
+	pipeline->store =
+		store_open(pipeline->settings.store_dir, NULL, &pipeline->store_diag);
+	keeping->failed = cache_read(&pipeline->cache, pipeline->settings.cache_dir,
+		(int64_t)time(NULL), &keeping->diag);
+}
+
+static void opened(struct lane_job *job)
+{
+	struct keeping *keeping = keeping_of(job);
+	struct pipeline *pipeline = keeping->pipeline;
+
+	pipeline->open = true;
+	if (keeping->failed)
+		kp_diags_add(&pipeline->warnings, &keeping->diag);
+	if (!pipeline->store)
+		kp_diags_add(&pipeline->warnings, &pipeline->store_diag);
+	for (struct way *way = pipeline->ways; way; way = way->next)
+		way_begin(way);
+	close_when_idle(pipeline);
+}
+
+static int copy_settings(
+	struct pipeline *pipeline, const struct pipeline_options *options)
+{
+	struct pipeline_options *own = &pipeline->settings;
+
+	own->plugin_dir = strdup(options->plugin_dir);
+	own->store_dir = strdup(options->store_dir);
+	own->cache_dir = strdup(options->cache_dir);
+	own->platform = strdup(options->platform);
+	return own->plugin_dir && own->store_dir && own->cache_dir && own->platform ? 0
+										    : -1;
+}
+
+struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
+	const struct pipeline_options *options, pipeline_done_fn *done, void *context)
+{
+	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+
+	if (!pipeline)
+		return NULL;
+	pipeline->loop = loop;
+	pipeline->pool = pool;
+	pipeline->done = done;
+	pipeline->context = context;
+	pipeline->calm.data = pipeline;
+	pipeline->keeping.pipeline = pipeline;
+	if (copy_settings(pipeline, options) < 0 || cache_init(&pipeline->cache) < 0 ||
+		uv_timer_init(loop, &pipeline->calm) < 0) {
+		free_all(pipeline);
+		return NULL;
+	}
+	lane_init(&pipeline->lane, loop, WIDTH);
+	lane_add(&pipeline->lane, &pipeline->keeping.job, open_work, opened);
+	return pipeline;
+}
+
+/* ---- ways ---------------------------------------------------------------------- */
+
+static struct way **find(struct pipeline *pipeline, const char *plugin)
+{
+	struct way **at = &pipeline->ways;
+
+	while (*at && strcmp((*at)->manifest.name, plugin) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+static void take_out(struct pipeline *pipeline, struct way **at)
+{
+	*at = (*at)->next;
+	pipeline->leaving++;
+}
+
+int pipeline_start(
+	struct pipeline *pipeline, const struct kp_manifest *manifest, bool fresh)
+{
+	if (pipeline->closing)
+		return -1;
+	struct way *way = way_new(pipeline, manifest, fresh);
+	if (!way)
+		return -1;
+	pipeline_cancel(pipeline, manifest->name);
+	*find(pipeline, manifest->name) = way;
+	if (pipeline->open)
+		way_begin(way);
+	return 0;
+}
+
+void pipeline_cancel(struct pipeline *pipeline, const char *plugin)
+{
+	struct way **at = find(pipeline, plugin);
+	struct way *way = *at;
+
+	if (!way)
+		return;
+	take_out(pipeline, at);
+	way_cancel(way);
+}
+
+void pipeline_finished(struct pipeline *pipeline, struct way *way)
+{
+	struct kp_verdict verdict = way->verdict;
+
+	take_out(pipeline, find(pipeline, way->manifest.name));
+	if (way->trace)
+		memory_set(&pipeline->memory, way->manifest.name, way->trace);
+	way->verdict = (struct kp_verdict){0};
+	pipeline->done(
+		pipeline->context, way->manifest.name, way->manifest.digest, &verdict);
+}
+
+void pipeline_gone(struct pipeline *pipeline, struct way *way)
+{
+	way_free(way);
+	pipeline->leaving--;
+	close_when_idle(pipeline);
+}
+
+size_t pipeline_active(const struct pipeline *pipeline)
+{
+	size_t count = 0;
+
+	for (const struct way *way = pipeline->ways; way; way = way->next)
+		count++;
+	return count;
+}
+
+const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline)
+{
+	return &pipeline->warnings;
+}
+
+/* ---- what has changed ------------------------------------------------------------ */
+
+struct asked {
+	struct pipeline *pipeline;
+	void (*found)(void *context, const char *const *plugins, size_t count);
+	void *context;
+};
+
+static void checked(void *context, const char *const *plugins, size_t count)
+{
+	struct asked *asked = context;
+	struct pipeline *pipeline = asked->pipeline;
+
+	if (!pipeline->closing)
+		asked->found(asked->context, plugins, count);
+	free(asked);
+	pipeline->checks--;
+	close_when_idle(pipeline);
+}
+
+static void forget_absent(struct memory *memory, const struct kp_manifests *manifests)
+{
+	for (size_t i = memory->count; i-- > 0;)
+		if (!kp_manifests_find(manifests, memory->items[i].plugin))
+			memory_forget(memory, memory->items[i].plugin);
+}
+
+/* What is under way looks at its files anyway. */
+static int gather(struct pipeline *pipeline, struct stale *stale)
+{
+	const struct memory *memory = &pipeline->memory;
+
+	for (size_t i = 0; i < memory->count; i++) {
+		const struct memory_item *item = &memory->items[i];
+		if (!*find(pipeline, item->plugin) &&
+			stale_add(stale, item->plugin, item->trace) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
+	void (*found)(void *context, const char *const *plugins, size_t count),
+	void *context)
+{
+	struct stale *stale = stale_new();
+	struct asked *asked = malloc(sizeof(*asked));
+
+	forget_absent(&pipeline->memory, manifests);
+	if (!stale || !asked || pipeline->closing || gather(pipeline, stale) < 0) {
+		stale_free(stale);
+		free(asked);
+		return;
+	}
+	*asked = (struct asked){pipeline, found, context};
+	pipeline->checks++;
+	stale_start(stale, &pipeline->lane, checked, asked);
+}

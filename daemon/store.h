@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store: one directory a closure, with the library and what it reaches by
+ * $ORIGIN. Everything after maps files of it by their paths. All functions block
+ * and may run in any thread; one draft belongs to one thread at a time.
+ *
+ * STORE/<closure>/...            an entry, read-only
+ * STORE/.boot/<boot id>/<closure> an entry that was hashed again since this boot
+ * STORE/.new-XXXXXX/             a draft
+ * STORE/.damaged-<closure>/      an entry that was not what its name says
+ */
+#ifndef KP_DAEMON_STORE_H
+#define KP_DAEMON_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/digest.h"
+#include "daemon/stamp.h"
+#include "lib/diag.h"
+
+enum {
+	STORE_FILES = 64, /* of an entry */
+	STORE_UPS = 8,	  /* directories above the library's that it may reach */
+	STORE_FILE_MIB = 512,
+};
+
+struct store;
+struct draft;
+
+/*
+ * Makes what is missing of the directory (0755) and removes drafts that an
+ * earlier run left: there is one user of a store. `boot` names this boot, NULL: the
+ * kernel's own id. Codes of kp_file_make_dirs, io_error, no_memory.
+ */
+struct store *store_open(const char *dir, const char *boot, struct kp_diag *diag);
+void store_close(struct store *store); /* NULL is fine */
+
+/*
+ * Is this entry here and right? An entry that was not hashed since the boot is;
+ * one that is not what its name says is set aside, *damaged set (may be NULL).
+ */
+bool store_has(struct store *store, const char *closure, bool *damaged);
+
+/* The path of a file of an entry, malloc'ed; NULL when memory is exhausted. */
+char *store_path(const struct store *store, const char *closure, const char *name);
+
+/* A new, empty draft. */
+struct draft *draft_new(struct store *store, struct kp_diag *diag);
+/* Removes what was not kept. NULL is fine. */
+void draft_free(struct draft *draft);
+
+/* A file of a draft; the first one is the library. */
+struct draft_file {
+	char *from; /* the path it was read from */
+	char *at;   /* the same, absolute, without "." and ".." */
+	char digest[DIGEST_TEXT];
+	uint64_t size;
+	struct stamp stamp;
+};
+size_t draft_count(const struct draft *draft);
+const struct draft_file *draft_file(const struct draft *draft, size_t i);
+/* Is the file of this absolute path in it? */
+bool draft_has(const struct draft *draft, const char *path);
+
+enum draft_result {
+	DRAFT_ADDED,
+	DRAFT_YOUNG, /* or it changed while it was read: again in *wait_ms */
+	DRAFT_WRONG, /* *diag says how */
+};
+
+/*
+ * Copies and hashes the file of an absolute path in one pass. Codes of
+ * kp_file_open and digest_copy, dangling_link, too_many_files, outside (more than
+ * STORE_UPS directories above the library).
+ */
+enum draft_result draft_add(struct draft *draft, const char *path, unsigned *wait_ms,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* Opens the copy; a descriptor of the caller, or -1. */
+int draft_open(const struct draft *draft, size_t i, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/*
+ * Makes the draft an entry, or drops it for one that is there already. *entry
+ * gets the name of the library inside of the entry, malloc'ed. *damaged: an
+ * entry of this name was wrong and has been set aside. Codes write_failed, no_memory.
+ */
+int draft_keep(struct draft *draft, char closure[DIGEST_TEXT], char **entry,
+	bool *damaged, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What store.c and draft.c share: the store from the inside. */
+#ifndef KP_DAEMON_STORE_ENTRY_H
+#define KP_DAEMON_STORE_ENTRY_H
+
+#include "daemon/store.h"
+
+struct store {
+	char *dir;
+	char boot[64];
+	int fd;	   /* of dir */
+	int marks; /* of .boot/<boot>, or -1 */
+};
+
+/* Remembers that the entry is right, for this boot. */
+void store_mark(const struct store *store, const char *closure);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Walking trees of the store. */
+#include "daemon/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/file.h"
+
+enum { TREE_DEPTH = 32 };
+static const uint64_t file_most = 1u << 30;
+
+static int open_dir(int dir, const char *name)
+{
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Takes the descriptor. */
+static DIR *list(int fd)
+{
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!stream && fd >= 0)
+		(void)close(fd);
+	return stream;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Calls `visit` for each name of the directory until one fails. */
+static int each(int dir, const char *name,
+	int (*visit)(int dir, const char *name, void *context), void *context)
+{
+	DIR *stream = list(open_dir(dir, name));
+	struct dirent *item;
+	int failed = 0;
+
+	if (!stream)
+		return -1;
+	while (!failed && (item = readdir(stream)))
+		if (!is_dots(item->d_name))
+			failed = visit(dirfd(stream), item->d_name, context);
+	(void)closedir(stream);
+	return failed;
+}
+
+static int remove_visit(int dir, const char *name, void *context)
+{
+	int *depth = context;
+
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (*depth >= TREE_DEPTH)
+		return -1;
+	/* A sealed directory lets nobody but root take a file out. */
+	(void)fchmodat(dir, name, 0700, 0);
+	(*depth)++;
+	int failed = each(dir, name, remove_visit, depth);
+	(*depth)--;
+	return failed ? -1 : unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+int tree_remove(int dir, const char *name)
+{
+	int depth = 0;
+
+	return remove_visit(dir, name, &depth);
+}
+
+static int seal_visit(int dir, const char *name, void *context)
+{
+	int *depth = context;
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || *depth >= TREE_DEPTH)
+		return -1;
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	(*depth)++;
+	int failed = each(dir, name, seal_visit, depth);
+	(*depth)--;
+	return failed ? -1 : fchmodat(dir, name, 0555, 0);
+}
+
+int tree_seal(int dir, const char *name)
+{
+	int depth = 0;
+
+	return seal_visit(dir, name, &depth);
+}
+
+int tree_lines_add(struct tree_lines *lines, const char *digest, const char *name)
+{
+	char **items = reallocarray(lines->items, lines->count + 1, sizeof(*items));
+
+	if (!items)
+		return -1;
+	lines->items = items;
+	if (asprintf(&items[lines->count], "%s  %s", digest, name) < 0)
+		return -1;
+	lines->count++;
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int tree_lines_digest(struct tree_lines *lines, char digest[DIGEST_TEXT])
+{
+	size_t size = 0, used = 0;
+
+	if (lines->count > 0)
+		qsort(lines->items, lines->count, sizeof(*lines->items), by_bytes);
+	for (size_t i = 0; i < lines->count; i++)
+		size += strlen(lines->items[i]) + 1;
+	char *text = malloc(size + 1);
+	if (!text)
+		return -1;
+	for (size_t i = 0; i < lines->count; i++) {
+		size_t length = strlen(lines->items[i]);
+		memcpy(text + used, lines->items[i], length);
+		text[used + length] = '\n';
+		used += length + 1;
+	}
+	digest_bytes(text, used, digest);
+	free(text);
+	return 0;
+}
+
+void tree_lines_finish(struct tree_lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		free(lines->items[i]);
+	free(lines->items);
+	*lines = (struct tree_lines){0};
+}
+
+struct hashing {
+	struct tree_lines lines;
+	char path[PATH_MAX]; /* of the directory, "" or with a slash at its end */
+	size_t files;
+};
+
+static int hash_visit(int dir, const char *name, void *context);
+
+static int hash_dir(int dir, const char *name, struct hashing *hashing)
+{
+	size_t before = strlen(hashing->path);
+	size_t room = sizeof(hashing->path) - before;
+	int n = snprintf(hashing->path + before, room, "%s/", name);
+
+	if (n < 0 || (size_t)n >= room)
+		return -1;
+	int failed = each(dir, name, hash_visit, hashing);
+	hashing->path[before] = '\0';
+	return failed;
+}
+
+static int hash_file(int fd, const char *name, struct hashing *hashing)
+{
+	char digest[DIGEST_TEXT];
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s%s", hashing->path, name);
+
+	if (n < 0 || (size_t)n >= sizeof(path) || hashing->lines.count >= hashing->files)
+		return -1;
+	if (digest_copy(fd, -1, file_most, name, digest, NULL, NULL) < 0)
+		return -1;
+	return tree_lines_add(&hashing->lines, digest, path);
+}
+
+static int hash_visit(int dir, const char *name, void *context)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (S_ISDIR(st.st_mode))
+		return hash_dir(dir, name, context);
+	if (S_ISLNK(st.st_mode))
+		return -1;
+	int fd = kp_file_open(dir, name, NULL, NULL);
+	if (fd < 0)
+		return -1;
+	int failed = hash_file(fd, name, context);
+	kp_file_close(&fd);
+	return failed;
+}
+
+int tree_digest(int dir, const char *name, size_t files, char digest[DIGEST_TEXT])
+{
+	struct hashing *hashing = calloc(1, sizeof(*hashing));
+
+	if (!hashing)
+		return -1;
+	hashing->files = files;
+	int failed = each(dir, name, hash_visit, hashing);
+	if (!failed)
+		failed = tree_lines_digest(&hashing->lines, digest);
+	tree_lines_finish(&hashing->lines);
+	free(hashing);
+	return failed;
+}
