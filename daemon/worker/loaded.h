@@ -13,13 +13,18 @@ struct loaded {
 	void *handle;
 	const struct kp_plugin *plugin;
 	const struct kp_note *note; /* borrowed */
+	struct kp_kernel
+		*kernels;  /* in the note's order, in today's shape; never freed */
+	char loader[1024]; /* dlerror's words after a failure, or "" */
 };
 
 /*
  * dlopen (RTLD_NOW | RTLD_LOCAL) of a stored library by its path, checks the
- * ABI (lib/abi.h) and that note and code have the same kernels. Codes: load_failed
- * (dlerror's words; missing_symbol names the symbol), no_plugin_symbol, bad_abi
- * codes of lib/abi.h, entries_differ (both lists). Nothing is unloaded on failure.
+ * ABI (lib/abi.h) and that note and code have the same kernels. Codes: load_failed,
+ * missing_symbol, missing_version, missing_library (with dlerror's words; the
+ * object is what is missing), no_plugin_symbol, those of kp_abi_check,
+ * entries_differ (both lists). Nothing is unloaded on failure; handle is NULL when
+ * the library could not be loaded.
  */
 int loaded_open(const char *stored, const struct kp_note *note, struct loaded *loaded,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

@@ -20,8 +20,8 @@ void report_line(const struct report *report, json_t *line);
 void report_stage(const struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* {"failed": {"code","message","object"}, "state": "rejected"|"failed"}. */
-void report_failed(const struct report *report, const char *state,
-	const struct kp_diag *diag);
+void report_failed(
+	const struct report *report, const char *state, const struct kp_diag *diag);
 /* {"loader": text}: dlerror's words, kept as evidence. */
 void report_loader(const struct report *report, const char *text);
 void report_end(const struct report *report);
@@ -38,7 +38,7 @@ struct job_kind {
 	int execs;
 };
 extern const struct job_kind job_identify; /* {"kind","file"}; fds: the library */
-extern const struct job_kind job_probe;    /* {"kind","stored","note","file"} */
-extern const struct job_kind job_bench;    /* see bench.c */
+extern const struct job_kind job_probe;	   /* {"kind","stored","note","file"} */
+extern const struct job_kind job_bench;	   /* see bench.c */
 
 #endif

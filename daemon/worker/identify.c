@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Says what a library is, from its bytes alone: no code of it runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/worker/elf_facts.h"
+#include "daemon/worker/elf_image.h"
+#include "daemon/worker/elf_symbols.h"
+#include "daemon/worker/note_elf.h"
+#include "daemon/worker/report.h"
+#include "daemon/worker/search.h"
+#include "lib/note.h"
+#include "lib/version.h"
+
+/* A library that is looked at. */
+struct subject {
+	const struct report *report;
+	const char *file;
+	struct elf_image image;
+	json_t *facts;
+	struct kp_note note;
+	struct kp_diags warnings;
+};
+
+static int read_note(struct subject *subject, struct kp_diag *diag)
+{
+	const char *text;
+	size_t size;
+	if (note_elf_find(&subject->image, &text, &size, diag) < 0)
+		return -1;
+	return kp_note_parse(text, size, &subject->note, &subject->warnings, diag);
+}
+
+static void report_warnings(const struct subject *subject)
+{
+	json_t *list = elf_warnings(&subject->image);
+	for (size_t i = 0; i < subject->warnings.count; i++) {
+		const struct kp_diag *warning = &subject->warnings.items[i];
+		json_array_append_new(list, json_pack("{s:s, s:s}", "code", warning->code,
+						    "message", warning->message));
+	}
+	report_line(subject->report, json_pack("{s:o}", "warnings", list));
+}
+
+static bool is_listed(const json_t *list, const char *name)
+{
+	size_t i;
+	json_t *item;
+	json_array_foreach (list, i, item) {
+		const char *known = json_string_value(json_object_get(item, "name"));
+		if (known && strcmp(known, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void look_for(struct subject *subject, const struct search_path *path,
+	const char *name, json_t *list)
+{
+	struct kp_diag diag;
+	char text[sizeof(diag.message)];
+	if (is_listed(list, name))
+		return;
+	json_t *found = search_library(path, name);
+	if (found && !search_found(found)) {
+		kp_diag_set(&diag, "missing_library", name, "%s",
+			search_sentence(found, text, sizeof(text)));
+		kp_diags_add(&subject->warnings, &diag);
+	}
+	json_array_append_new(list, found);
+}
+
+/* Those that the library is linked with, and those that its kernels open. */
+static void report_libraries(struct subject *subject)
+{
+	char origin[4096];
+	struct search_path path = {
+		.origin = search_directory(subject->file, origin, sizeof(origin)),
+		.rpath = json_object_get(subject->facts, "rpath"),
+		.runpath = json_object_get(subject->facts, "runpath"),
+		.machine = subject->image.header.e_machine,
+		.class = subject->image.header.e_ident[EI_CLASS],
+	};
+	json_t *list = json_array();
+	json_t *needed = json_object_get(subject->facts, "needed");
+	for (size_t i = 0; i < json_array_size(needed); i++)
+		look_for(subject, &path, json_string_value(json_array_get(needed, i)),
+			list);
+	for (size_t i = 0; i < subject->note.n_kernels; i++) {
+		const struct kp_strings *needs = &subject->note.kernels[i].needs;
+		for (size_t k = 0; k < needs->count; k++)
+			look_for(subject, &path, needs->items[k], list);
+	}
+	report_line(subject->report, json_pack("{s:o}", "needs", list));
+}
+
+static int identify(struct subject *subject, int fd, struct kp_diag *diag)
+{
+	struct kp_version host;
+	if (elf_image_open(fd, subject->file, &subject->image, diag) < 0)
+		return -1;
+	subject->facts = elf_facts(&subject->image);
+	report_line(subject->report, json_pack("{s:O}", "elf", subject->facts));
+	int result = read_note(subject, diag);
+	if (result == 0) {
+		report_line(
+			subject->report, json_pack("{s:O}", "note", subject->note.root));
+		report_libraries(subject);
+	}
+	report_warnings(subject);
+	if (result < 0 || kp_version_parse(KP_VERSION, &host, diag) < 0 ||
+		kp_note_fits(&subject->note, &host, diag) < 0)
+		return -1;
+	return elf_symbols_check(&subject->image, diag);
+}
+
+static void subject_finish(struct subject *subject)
+{
+	kp_note_finish(&subject->note);
+	kp_diags_finish(&subject->warnings);
+	json_decref(subject->facts);
+	elf_image_finish(&subject->image);
+}
+
+static int run(
+	const struct report *report, const json_t *job, const int *fds, size_t n_fds)
+{
+	struct subject subject = {.report = report};
+	struct kp_diag diag;
+	subject.file = json_string_value(json_object_get(job, "file"));
+	report_stage(report, "identify");
+	if (!subject.file || n_fds < 1) {
+		kp_diag_set(&diag, "bad_job", NULL, "the job names no library");
+		report_failed(report, "failed", &diag);
+	} else if (identify(&subject, fds[0], &diag) < 0) {
+		report_failed(report, "rejected", &diag);
+	}
+	subject_finish(&subject);
+	report_end(report);
+	return EXIT_SUCCESS;
+}
+
+const struct job_kind job_identify = {.name = "identify", .run = run};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* plugin-worker: everything that touches a plugin's bytes or runs its code. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/worker/job.h"
+#include "daemon/worker/launcher.h"
+#include "daemon/worker/offline.h"
+#include "daemon/worker/process.h"
+
+static const char usage[] =
+	"usage: plugin-worker --identify FILE   print what a plugin's library is, as "
+	"JSON\n"
+	"       plugin-worker --launcher        serve plugind on descriptor 3\n"
+	"       plugin-worker --job N           do the job on descriptor 4, with N more\n"
+	"       plugin-worker --version\n";
+
+static int refuse(void)
+{
+	fputs(usage, stderr);
+	return 2;
+}
+
+static int run_job(const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+	if (*end || end == text || n > PROCESS_FDS_MOST)
+		return refuse();
+	setvbuf(stdout, NULL, _IONBF, 0);
+	job_run(n, true);
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+	if (argc == 2 && strcmp(mode, "--launcher") == 0)
+		return launcher_serve();
+	if (argc == 3 && strcmp(mode, "--job") == 0)
+		return run_job(argv[2]);
+	if (argc == 3 && strcmp(mode, "--identify") == 0)
+		return offline_identify(argv[2]);
+	if (argc == 2 && strcmp(mode, "--version") == 0)
+		return puts("plugin-worker " KP_VERSION) < 0;
+	if (argc == 2 && strcmp(mode, "--help") == 0)
+		return fputs(usage, stdout) < 0;
+	return refuse();
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Loads a plugin and asks each kernel whether it can run here. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/worker/elf_facts.h"
+#include "daemon/worker/elf_image.h"
+#include "daemon/worker/loaded.h"
+#include "daemon/worker/report.h"
+#include "daemon/worker/search.h"
+#include "lib/abi.h"
+#include "lib/file.h"
+
+/* Where the plugin's own dlopen would look. */
+struct places {
+	json_t *facts;
+	char origin[4096];
+	struct search_path path;
+};
+
+/* A library that cannot be read any more fails when it is loaded. */
+static void find_places(const char *stored, struct places *places)
+{
+	struct elf_image image;
+	__attribute__((cleanup(kp_file_close))) int fd =
+		kp_file_open(AT_FDCWD, stored, NULL, NULL);
+	*places = (struct places){0};
+	places->path.origin =
+		search_directory(stored, places->origin, sizeof(places->origin));
+	if (fd < 0)
+		return;
+	if (elf_image_open(fd, stored, &image, NULL) == 0) {
+		places->facts = elf_facts(&image);
+		places->path.rpath = json_object_get(places->facts, "rpath");
+		places->path.runpath = json_object_get(places->facts, "runpath");
+		places->path.machine = image.header.e_machine;
+		places->path.class = image.header.e_ident[EI_CLASS];
+	}
+	elf_image_finish(&image);
+}
+
+static void answer(const struct report *report, const char *kernel, const char *code,
+	const char *why)
+{
+	report_line(
+		report, json_pack("{s:s, s:b, s:s, s:s}", "kernel", kernel, "available",
+				*code == '\0', "code", code, "message", why));
+}
+
+/* Nothing of the kernel is called when what it opens is not there. */
+static bool has_libraries(const struct report *report, const struct kp_spec *spec,
+	const struct places *places)
+{
+	for (size_t i = 0; i < spec->needs.count; i++) {
+		char text[1024];
+		json_t *found = search_library(&places->path, spec->needs.items[i]);
+		bool there = search_found(found);
+		if (!there)
+			answer(report, spec->name, "missing_library",
+				search_sentence(found, text, sizeof(text)));
+		json_decref(found);
+		if (!there)
+			return false;
+	}
+	return true;
+}
+
+static void ask(const struct report *report, const struct kp_spec *spec,
+	const struct kp_kernel *kernel)
+{
+	const struct kp_device cpu = {KP_SIZED(struct kp_device), .type = KP_DEVICE_CPU};
+	bool on_cpu = spec->capability.device == KP_CPU;
+	struct kp_error error;
+	char status[64];
+	char text[sizeof(error.text) + 128];
+	if (!kernel->available) {
+		answer(report, spec->name, "", "");
+		return;
+	}
+	kp_error_reset(&error);
+	int raw = kernel->available(on_cpu ? &cpu : NULL, &error);
+	int known = kp_error_settle(&error, raw);
+	if (known == KP_OK) {
+		answer(report, spec->name, "", "");
+		return;
+	}
+	snprintf(text, sizeof(text), "available() returned %s%s%s",
+		kp_status_text(raw, status, sizeof(status)), *error.text ? ": " : "",
+		error.text);
+	if (known == KP_UNAVAILABLE)
+		answer(report, spec->name, "unavailable",
+			*error.text ? error.text : text);
+	else
+		answer(report, spec->name, "available_failed", text);
+}
+
+static void ask_all(const struct report *report, const char *stored,
+	const struct kp_note *note, const struct loaded *loaded)
+{
+	struct places places;
+	find_places(stored, &places);
+	for (size_t i = 0; i < note->n_kernels; i++) {
+		const struct kp_spec *spec = &note->kernels[i];
+		report_stage(report, "probe kernel %s", spec->name);
+		if (has_libraries(report, spec, &places))
+			ask(report, spec, loaded_kernel(loaded, spec->name));
+	}
+	json_decref(places.facts);
+}
+
+static void probe(
+	const struct report *report, const char *stored, const struct kp_note *note)
+{
+	struct loaded loaded;
+	struct kp_diag diag;
+	if (loaded_open(stored, note, &loaded, &diag) == 0) {
+		ask_all(report, stored, note, &loaded);
+		return;
+	}
+	if (*loaded.loader)
+		report_loader(report, loaded.loader);
+	/* What would not load did something; what loaded is something else. */
+	report_failed(report, loaded.handle ? "rejected" : "failed", &diag);
+}
+
+static int run(
+	const struct report *report, const json_t *job, const int *fds, size_t n_fds)
+{
+	const char *stored = json_string_value(json_object_get(job, "stored"));
+	struct kp_note note = {0};
+	struct kp_diags warnings = {0};
+	struct kp_diag diag;
+	(void)fds;
+	(void)n_fds;
+	report_stage(report, "load");
+	if (!stored) {
+		kp_diag_set(&diag, "bad_job", NULL, "the job names no stored library");
+		report_failed(report, "failed", &diag);
+	} else if (kp_note_from_json(
+			   json_object_get(job, "note"), &note, &warnings, &diag) < 0) {
+		report_failed(report, "rejected", &diag);
+	} else {
+		probe(report, stored, &note);
+	}
+	/* Freed by nobody: code of the plugin may still run, and the end is near. */
+	report_end(report);
+	return EXIT_SUCCESS;
+}
+
+const struct job_kind job_probe = {.name = "probe", .run = run};

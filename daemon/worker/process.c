@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes a process into a worker: signals, session, descriptors, limits. */
+#include "daemon/worker/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void must(int result)
+{
+	if (result < 0)
+		_exit(EXIT_FAILURE);
+}
+
+int process_signals(const int *signals, size_t n)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < n; i++)
+		sigaddset(&set, signals[i]);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -1;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+	/* Some numbers are the C library's own and are refused: no matter. */
+	for (int number = 1; number < NSIG; number++)
+		(void)sigaction(number, &plain, NULL);
+	sigemptyset(&none);
+	must(sigprocmask(SIG_SETMASK, &none, NULL));
+}
+
+static void limit(void)
+{
+	struct rlimit no_core = {0, 0};
+	must(setrlimit(RLIMIT_CORE, &no_core));
+	must(chdir("/"));
+	umask(022);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+void process_close_others(const int *keep, size_t n)
+{
+	int sorted[16];
+	n = n < 16 ? n : 16;
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = keep[i];
+	qsort(sorted, n, sizeof(sorted[0]), compare);
+	unsigned next = 3;
+	for (size_t i = 0; i < n; i++) {
+		if (sorted[i] < (int)next)
+			continue;
+		if (sorted[i] > (int)next)
+			(void)close_range(next, (unsigned)sorted[i] - 1, 0);
+		next = (unsigned)sorted[i] + 1;
+	}
+	(void)close_range(next, ~0u, 0);
+}
+
+/* Over all places first: a descriptor may sit where another one belongs. */
+static int lift(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, 64);
+	must(high);
+	return high;
+}
+
+static void place(int report, int job, int output, const int *fds, size_t n)
+{
+	int high[PROCESS_FDS_MOST];
+	int null = lift(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	report = lift(report);
+	job = lift(job);
+	output = lift(output);
+	for (size_t i = 0; i < n; i++)
+		high[i] = lift(fds[i]);
+	must(dup2(null, STDIN_FILENO));
+	must(dup2(output, STDOUT_FILENO));
+	must(dup2(output, STDERR_FILENO));
+	must(dup3(report, PROCESS_REPORT, O_CLOEXEC));
+	must(dup3(job, PROCESS_JOB, O_CLOEXEC));
+	for (size_t i = 0; i < n; i++)
+		must(dup3(high[i], PROCESS_FDS + (int)i, O_CLOEXEC));
+	(void)close_range(PROCESS_FDS + (unsigned)n, ~0u, 0);
+}
+
+void process_become_worker(
+	pid_t parent, int report, int job, int output, const int *fds, size_t n)
+{
+	must(setsid());
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	place(report, job, output, fds, n < PROCESS_FDS_MOST ? n : PROCESS_FDS_MOST);
+	limit();
+	reset_signals();
+	/* It may die at any time, and what it printed before is evidence. */
+	setvbuf(stdout, NULL, _IONBF, 0);
+}

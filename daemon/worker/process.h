@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What a worker's process must look like before anything of a job runs in it. */
+#ifndef KP_WORKER_PROCESS_H
+#define KP_WORKER_PROCESS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Where a worker has its descriptors; those of the job follow. */
+enum {
+	PROCESS_REPORT = 3,
+	PROCESS_JOB = 4,
+	PROCESS_FDS = 5,
+	PROCESS_FDS_MOST = 3,
+};
+
+/*
+ * In a fresh child of `parent`: a session of its own, killed with its parent,
+ * default signals, no core, cwd "/", umask 022, /dev/null as stdin, `output` as
+ * stdout and stderr (unbuffered), report, job and the n fds at their places, and no
+ * other descriptor. Ends the process when it cannot be made so.
+ */
+void process_become_worker(
+	pid_t parent, int report, int job, int output, const int *fds, size_t n);
+
+/* All but the standard descriptors and these. */
+void process_close_others(const int *keep, size_t n);
+
+/* Blocks the signals and returns a descriptor that reads them; -1 with errno. */
+int process_signals(const int *signals, size_t n);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes report lines; knows nothing of what they are about. */
+#include "daemon/worker/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Without a reader there is nothing left to do, and no code of others to run. */
+static void give_up(void)
+{
+	_exit(EXIT_FAILURE);
+}
+
+static void write_all(int fd, const char *bytes, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(fd, bytes, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			give_up();
+		bytes += n;
+		size -= (size_t)n;
+	}
+}
+
+void report_line(const struct report *report, json_t *line)
+{
+	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	if (!text)
+		give_up();
+	size_t size = strlen(text);
+	/* In place of the NUL: one write where the pipe has room. */
+	text[size] = '\n';
+	write_all(report->fd, text, size + 1);
+	free(text);
+	json_decref(line);
+}
+
+void report_stage(const struct report *report, const char *format, ...)
+{
+	char text[256];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	report_line(report, json_pack("{s:s}", "stage", text));
+}
+
+void report_failed(
+	const struct report *report, const char *state, const struct kp_diag *diag)
+{
+	char message[1200];
+	kp_diag_text(diag, message, sizeof(message));
+	report_line(report, json_pack("{s:{s:s, s:s, s:s}, s:s}", "failed", "code",
+				    diag->code ? diag->code : "unknown", "message",
+				    message, "object", diag->object, "state", state));
+}
+
+void report_loader(const struct report *report, const char *text)
+{
+	report_line(report, json_pack("{s:s}", "loader", text));
+}
+
+void report_end(const struct report *report)
+{
+	report_line(report, json_pack("{s:b}", "end", 1));
+}
