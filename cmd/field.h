@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Members of a reply, as text. A reply may hold anything: nothing is trusted. */
+#ifndef CMD_FIELD_H
+#define CMD_FIELD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cmd/output.h"
+
+struct grid;
+
+/* The string, or `fallback` where there is none. Borrowed. */
+const char *field_text(const json_t *object, const char *key, const char *fallback);
+bool field_is(const json_t *object, const char *key, const char *text);
+json_int_t field_int(const json_t *object, const char *key);
+/* The array's length, 0 where there is none. */
+size_t field_count(const json_t *object, const char *key);
+
+/* A scalar, array or object on one line: "{64, 128}". malloc'ed, "" for NULL. */
+char *field_print(const json_t *value);
+/* The strings of an array with `between`; malloc'ed. */
+char *field_join(const json_t *array, const char *between);
+
+/* "code: message" of a Reason, "" where there is none; malloc'ed. */
+char *field_reason(const json_t *reason);
+
+/* The tone of a state's name. */
+enum tone field_state_tone(const char *state);
+
+/* Adds "key  a, b" where the array is not empty. */
+void field_pair_list(
+	struct grid *grid, const char *title, const json_t *object, const char *key);
+/* Adds "key  text" where there is a text. */
+void field_pair_text(
+	struct grid *grid, const char *title, const json_t *object, const char *key);
+
+#define owned_chars __attribute__((cleanup(field_free))) char *
+static inline void field_free(char **text)
+{
+	__builtin_free(*text);
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* Text and JSON to stdout, errors and remarks to stderr. */
+#include "cmd/output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd/wrap.h"
+#include "lib/text.h"
+
+enum { DEFAULT_WIDTH = 80, LEAST_WIDTH = 16, REAL_DIGITS = 15 };
+
+static void free_text(char **text)
+{
+	free(*text);
+}
+#define owned_text __attribute__((cleanup(free_text))) char *
+
+static size_t terminal_width(int fd)
+{
+	struct winsize size;
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return DEFAULT_WIDTH;
+	return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+}
+
+void output_init(struct output *output)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+	bool terminal = isatty(STDOUT_FILENO);
+	*output = (struct output){
+		.colour = terminal && !(no_colour && *no_colour) && term &&
+			  strcmp(term, "dumb") != 0,
+		.progress = isatty(STDERR_FILENO),
+		.width = terminal ? terminal_width(STDOUT_FILENO) : 0,
+	};
+}
+
+char *output_clean(const char *text)
+{
+	size_t size;
+	if (__builtin_mul_overflow(strlen(text) + 1, (size_t)4, &size))
+		return NULL;
+	char *clean = malloc(size);
+	if (!clean)
+		return NULL;
+	kp_text_clean(text, clean, size);
+	for (char *at = clean; *at; at++)
+		if (*at == '\n' || *at == '\t')
+			*at = ' ';
+	return clean;
+}
+
+static char *clean_format(const char *format, va_list arguments)
+{
+	owned_text raw = NULL;
+	if (vasprintf(&raw, format, arguments) < 0) {
+		raw = NULL;
+		return NULL;
+	}
+	return output_clean(raw);
+}
+
+/* ---- text -------------------------------------------------------------------- */
+
+void output_put(
+	const struct output *output, enum tone tone, const char *text, size_t size)
+{
+	static const char *const codes[] = {
+		[TONE_PLAIN] = NULL,
+		[TONE_TITLE] = "1",
+		[TONE_GOOD] = "32",
+		[TONE_WARN] = "33",
+		[TONE_BAD] = "31",
+		[TONE_FAINT] = "2",
+	};
+	bool coloured = output->colour && codes[tone] && size > 0;
+	if (coloured)
+		(void)printf("\x1b[%sm", codes[tone]);
+	(void)fwrite(text, 1, size, stdout);
+	if (coloured)
+		(void)fputs("\x1b[0m", stdout);
+}
+
+void output_spaces(const struct output *output, size_t count)
+{
+	(void)output;
+	(void)printf("%*s", (int)count, "");
+}
+
+void output_end_line(const struct output *output)
+{
+	(void)output;
+	(void)putchar('\n');
+}
+
+void output_line(const struct output *output, enum tone tone, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	owned_text text = clean_format(format, arguments);
+	va_end(arguments);
+	if (text)
+		output_put(output, tone, text, strlen(text));
+	output_end_line(output);
+}
+
+void output_words(const struct output *output, size_t indent, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	owned_text text = clean_format(format, arguments);
+	va_end(arguments);
+	size_t width = output->width ? output->width : DEFAULT_WIDTH;
+	const char *rest = text;
+	while (rest && *rest) {
+		const char *line = rest;
+		size_t size = wrap_line(line, width - indent, &rest);
+		output_spaces(output, indent);
+		output_put(output, TONE_PLAIN, line, size);
+		output_end_line(output);
+	}
+}
+
+void output_remark(const struct output *output, const char *format, ...)
+{
+	va_list arguments;
+	if (output->quiet || output->json)
+		return;
+	va_start(arguments, format);
+	owned_text text = clean_format(format, arguments);
+	va_end(arguments);
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "%s\n", text ? text : "");
+}
+
+void output_progress(const struct output *output, const char *format, ...)
+{
+	va_list arguments;
+	if (!output->progress || output->quiet || output->json)
+		return;
+	va_start(arguments, format);
+	owned_text text = clean_format(format, arguments);
+	va_end(arguments);
+	if (!text)
+		return;
+	const char *rest;
+	size_t size = wrap_line(text, terminal_width(STDERR_FILENO) - 1, &rest);
+	(void)fprintf(stderr, "\r\x1b[K%.*s", (int)size, text);
+	(void)fflush(stderr);
+}
+
+/* ---- JSON -------------------------------------------------------------------- */
+
+/*
+ * jansson escapes C0. DEL and C1 are control bytes too, and can stand inside
+ * strings only: every raw one in the text becomes \u00XX.
+ */
+static void put_escaped(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	for (; *at; at++) {
+		if (*at == 0x7f)
+			(void)fputs("\\u007f", stdout);
+		else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+			(void)printf("\\u00%02x", *++at);
+		else
+			(void)putchar(*at);
+	}
+	(void)putchar('\n');
+}
+
+int output_json(const struct output *output, const json_t *value)
+{
+	owned_text text =
+		json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_DIGITS));
+	if (!text) {
+		(void)fputs("{\"error\": {\"code\": \"no_memory\", "
+			    "\"message\": \"memory is exhausted\", \"object\": \"\"}}\n",
+			stdout);
+		return KP_EXIT_FAILED;
+	}
+	(void)output;
+	put_escaped(text);
+	return KP_EXIT_OK;
+}
+
+/* ---- failures ---------------------------------------------------------------- */
+
+static void fail_text(const struct output *output, const char *message)
+{
+	owned_text text = output_clean(message);
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "pluginctl: %s%s%s\n", output->what ? output->what : "",
+		output->what ? ": " : "", text ? text : "memory is exhausted");
+}
+
+int output_fail_reply(
+	const struct output *output, enum kp_exit status, const json_t *parameters)
+{
+	const char *message = json_string_value(json_object_get(parameters, "message"));
+	const char *nearest = json_string_value(json_object_get(parameters, "nearest"));
+	if (!message)
+		message = "no reason was given";
+	if (output->json) {
+		json_t *error = json_pack("{s:O}", "error", parameters);
+		int result = output_json(output, error);
+		json_decref(error);
+		return result == KP_EXIT_OK ? (int)status : result;
+	}
+	owned_text with_nearest = NULL;
+	if (nearest && !strstr(message, nearest) &&
+		asprintf(&with_nearest, "%s; did you mean %s?", message, nearest) < 0)
+		with_nearest = NULL;
+	fail_text(output, with_nearest ? with_nearest : message);
+	return status;
+}
+
+int output_fail(
+	const struct output *output, enum kp_exit status, const struct kp_diag *diag)
+{
+	json_t *parameters = kp_diag_json(diag);
+	int result = output_fail_reply(output, status, parameters);
+	json_decref(parameters);
+	return result;
+}
+
+/* What goes wrong on this side of the socket has statuses of its own. */
+static enum kp_exit status_of(const char *code)
+{
+	return strcmp(code, "no_daemon") == 0 ? KP_EXIT_NO_DAEMON
+					      : kp_error_exit(kp_error_name(code));
+}
+
+int output_fail_diag(const struct output *output, const struct kp_diag *diag)
+{
+	return output_fail(output, status_of(diag->code), diag);
+}
+
+int output_refuse(const struct output *output, const char *code, const char *object,
+	const char *format, ...)
+{
+	char message[512];
+	struct kp_diag diag;
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	kp_diag_set(&diag, code, object, "%s", message);
+	return output_fail_diag(output, &diag);
+}
+
+int output_no_memory(const struct output *output)
+{
+	return output_refuse(output, "no_memory", "", "memory is exhausted");
+}
+
+int output_finish(const struct output *output, int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	(void)output;
+	(void)fprintf(stderr, "pluginctl: standard output: %s\n", strerror(errno));
+	return KP_EXIT_FAILED;
+}
