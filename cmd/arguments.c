@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Parsing of the command line. */
+#include "cmd/arguments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "lib/text.h"
+
+enum { OFFERED = 64 };
+
+const struct option global_options[] = {
+	{"socket", "PATH",
+		"socket of plugind; else $KPLUG_SOCKET, else /run/kplug/plugind.sock, "
+		"else, "
+		"where nothing listens there, $XDG_RUNTIME_DIR/kplug/plugind.sock",
+		false},
+	{"json", NULL, "print one JSON document", false},
+	{"timeout", "S",
+		"seconds to wait for an answer (default 30; commands that wait for work "
+		"have "
+		"no limit)",
+		false},
+	{"quiet", NULL,
+		"print the answer alone: names, ids, nothing where the exit status says "
+		"it",
+		false},
+	{"help", NULL, "explain pluginctl, or the command", false},
+	{"version", NULL, "print the version of pluginctl", false},
+	{NULL, NULL, NULL, false},
+};
+
+static const struct option *find_in(
+	const struct option *table, const char *name, size_t size)
+{
+	for (; table && table->name; table++)
+		if (strlen(table->name) == size && memcmp(table->name, name, size) == 0)
+			return table;
+	return NULL;
+}
+
+static size_t offer(const struct option *table, const char **names, size_t count)
+{
+	for (; table && table->name && count < OFFERED; table++)
+		names[count++] = table->name;
+	return count;
+}
+
+static int unknown_option(const struct arguments *arguments, const char *word,
+	size_t size, struct kp_diag *diag)
+{
+	char name[64];
+	const char *names[OFFERED];
+	size_t count = offer(global_options, names, 0);
+	const struct command *command = arguments->command;
+	count = offer(command ? command->options : NULL, names, count);
+	(void)kp_text_clean_bytes(word, size, name, sizeof(name));
+	const char *typed = name + strspn(name, "-");
+	const char *nearest = kp_text_nearest(typed, names, count);
+	const char *where = command ? "" : " before a command";
+	if (nearest)
+		return kp_diag_set(diag, "unknown_option", name,
+			"unknown option %s%s; did you mean --%s?", name, where, nearest);
+	return kp_diag_set(diag, "unknown_option", name,
+		"unknown option %s%s; see `pluginctl help%s%s`", name, where,
+		command ? " " : "", command ? command->name : "");
+}
+
+/* Takes an option at argv[*at] and, where it has one, its value behind. */
+static int take_option(
+	int argc, char **argv, int *at, struct arguments *arguments, struct kp_diag *diag)
+{
+	const char *word = argv[*at];
+	const char *name = strcmp(word, "-h") == 0 ? "--help" : word;
+	const char *equals = strchr(name, '=');
+	size_t size = equals ? (size_t)(equals - name) : strlen(name);
+	const struct option *option = NULL;
+	if (size > 2 && strncmp(name, "--", 2) == 0)
+		option = find_in(global_options, name + 2, size - 2);
+	if (!option && size > 2 && strncmp(name, "--", 2) == 0 && arguments->command)
+		option = find_in(arguments->command->options, name + 2, size - 2);
+	if (!option)
+		return unknown_option(arguments, name, size, diag);
+	if (equals && !option->value)
+		return kp_diag_set(diag, "unexpected_value", word,
+			"the option --%s takes no value", option->name);
+	const char *value = equals ? equals + 1 : "";
+	if (option->value && !equals) {
+		if (*at + 1 >= argc)
+			return kp_diag_set(diag, "missing_value", word,
+				"the option --%s needs its %s", option->name,
+				option->value);
+		value = argv[++*at];
+	}
+	arguments->given[arguments->n_given++] = (struct given_option){option, value};
+	return 0;
+}
+
+static int take_word(const char *word, struct arguments *arguments, struct kp_diag *diag)
+{
+	if (arguments->command) {
+		arguments->words[arguments->n_words++] = word;
+		return 0;
+	}
+	arguments->command = command_find(word);
+	if (arguments->command)
+		return 0;
+	const char *nearest = command_nearest(word);
+	if (nearest)
+		return kp_diag_set(diag, "unknown_command", word,
+			"unknown command %s; did you mean %s?", word, nearest);
+	return kp_diag_set(diag, "unknown_command", word,
+		"unknown command %s; see `pluginctl help`", word);
+}
+
+static int check_words(const struct arguments *arguments, struct kp_diag *diag)
+{
+	const struct command *command = arguments->command;
+	if (!command || arguments_has(arguments, "help"))
+		return 0;
+	if (arguments->n_words < command->least)
+		return kp_diag_set(diag, "missing_argument", command->name,
+			"%s is missing; usage: pluginctl %s %s",
+			arguments->n_words ? "an argument" : command->args, command->name,
+			command->args);
+	if (arguments->n_words > command->most)
+		return kp_diag_set(diag, "unexpected_argument",
+			arguments->words[command->most], "unexpected argument %s",
+			arguments->words[command->most]);
+	return 0;
+}
+
+int arguments_parse(
+	int argc, char **argv, struct arguments *arguments, struct kp_diag *diag)
+{
+	bool options = true;
+	*arguments = (struct arguments){
+		.words = calloc((size_t)argc + 1, sizeof(*arguments->words)),
+		.given = calloc((size_t)argc + 1, sizeof(*arguments->given)),
+	};
+	if (!arguments->words || !arguments->given)
+		return kp_diag_no_memory(diag);
+	for (int i = 1; i < argc; i++) {
+		if (!kp_text_is_utf8(argv[i], strlen(argv[i])))
+			return kp_diag_set(diag, "not_utf8", argv[i],
+				"the argument %s is not UTF-8", argv[i]);
+		bool is_option = options && argv[i][0] == '-' && argv[i][1];
+		int result = 0;
+		if (is_option && strcmp(argv[i], "--") == 0)
+			options = false;
+		else if (is_option)
+			result = take_option(argc, argv, &i, arguments, diag);
+		else
+			result = take_word(argv[i], arguments, diag);
+		if (result < 0)
+			return -1;
+	}
+	return check_words(arguments, diag);
+}
+
+void arguments_finish(struct arguments *arguments)
+{
+	free(arguments->words);
+	free(arguments->given);
+	*arguments = (struct arguments){0};
+}
+
+const char *arguments_next(
+	const struct arguments *arguments, const char *option, size_t *at)
+{
+	while (*at < arguments->n_given) {
+		const struct given_option *given = &arguments->given[(*at)++];
+		if (strcmp(given->option->name, option) == 0)
+			return given->value;
+	}
+	return NULL;
+}
+
+const char *arguments_value(const struct arguments *arguments, const char *option)
+{
+	const char *last = NULL, *value;
+	size_t at = 0;
+	while ((value = arguments_next(arguments, option, &at)))
+		last = value;
+	return last;
+}
+
+bool arguments_has(const struct arguments *arguments, const char *option)
+{
+	size_t at = 0;
+	return arguments_next(arguments, option, &at) != NULL;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of commands. */
+#include "cmd/command.h"
+
+#include <string.h>
+
+#include "lib/text.h"
+
+const struct command *const commands[] = {
+	&list_command,
+	&info_command,
+	&kernels_command,
+	&select_command,
+	&why_command,
+	&bench_command,
+	&disable_command,
+	&enable_command,
+	&is_enabled_command,
+	&mask_command,
+	&unmask_command,
+	&reload_command,
+	&retry_command,
+	&status_command,
+	&version_command,
+	&help_command,
+	NULL,
+};
+
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) - 1 };
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+const char *command_nearest(const char *name)
+{
+	const char *names[COMMANDS];
+	for (size_t i = 0; i < COMMANDS; i++)
+		names[i] = commands[i]->name;
+	return kp_text_nearest(name, names, COMMANDS);
+}

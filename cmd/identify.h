@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What a library file says of itself, without a daemon: asks plugin-worker. */
+#ifndef CMD_IDENTIFY_H
+#define CMD_IDENTIFY_H
+
+#include <jansson.h>
+
+#include "lib/diag.h"
+
+/*
+ * Runs `plugin-worker --identify FILE`, which executes nothing of the file, for
+ * at most timeout_ms (negative: no limit). *info is {"plugin": PluginInfo}.
+ * Codes no_worker, worker_failed, timed_out, bad_cache and those of
+ * kp_json_parse.
+ */
+int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+#endif

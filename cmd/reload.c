@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* `pluginctl reload` and `retry`. */
+#include <stdint.h>
+
+#include "cmd/command.h"
+#include "cmd/field.h"
+#include "cmd/grid.h"
+#include "cmd/session.h"
+
+static const struct question reloading = {
+	"Reload", {{"added", KP_JSON_ARRAY, true}, {"changed", KP_JSON_ARRAY, true},
+			  {"removed", KP_JSON_ARRAY, true}}};
+static const struct question retrying = {"Retry", {{"plugin", KP_JSON_OBJECT, true}}};
+
+static int put_reload(const struct session *session, const json_t *reply)
+{
+	struct grid grid = {.columns = grid_pairs, .n_columns = 2};
+	if (session->output.quiet)
+		return KP_EXIT_OK;
+	field_pair_list(&grid, "added", reply, "added");
+	field_pair_list(&grid, "changed", reply, "changed");
+	field_pair_list(&grid, "removed", reply, "removed");
+	if (grid.n_cells == 0 && !grid.failed)
+		output_line(&session->output, TONE_PLAIN, "nothing changed");
+	return grid_print(&grid, &session->output);
+}
+
+static int run_reload(struct session *session)
+{
+	const struct arguments *arguments = &session->arguments;
+	owned_json *reply = NULL;
+	json_t *parameters = json_pack(
+		"{s:s*}", "name", arguments->n_words ? arguments->words[0] : NULL);
+	int status = session_ask(session, &reloading, parameters, &reply);
+	if (status != KP_EXIT_OK)
+		return status;
+	return session->output.json ? output_json(&session->output, reply)
+				    : put_reload(session, reply);
+}
+
+/* Off because an operator wants it so is no failure of the retry. */
+static bool is_bad(const char *state)
+{
+	return field_state_tone(state) == TONE_BAD;
+}
+
+static int run_retry(struct session *session)
+{
+	owned_json *reply = NULL;
+	json_t *parameters = json_pack("{s:s}", "name", session->arguments.words[0]);
+	int status = session_ask(session, &retrying, parameters, &reply);
+	if (status != KP_EXIT_OK)
+		return status;
+	const json_t *plugin = json_object_get(reply, "plugin");
+	const char *state = field_text(plugin, "state", "?");
+	owned_chars reason = field_reason(json_object_get(plugin, "reason"));
+	if (session->output.json)
+		status = output_json(&session->output, reply);
+	else if (!session->output.quiet)
+		output_line(&session->output, field_state_tone(state), "%s: %s%s%s",
+			field_text(plugin, "name", "?"), state,
+			reason && *reason ? ": " : "", reason ? reason : "");
+	return status == KP_EXIT_OK && is_bad(state) ? KP_EXIT_NO : status;
+}
+
+const struct command reload_command = {
+	.name = "reload",
+	.args = "[NAME]",
+	.most = 1,
+	.summary = "Read the manifests again, and wait for the result",
+	.help = "All of them, or one. What has not changed is not probed again: for that "
+		"there "
+		"is `pluginctl retry`.",
+	.waits = true,
+	.run = run_reload,
+};
+
+const struct command retry_command = {
+	.name = "retry",
+	.args = "NAME",
+	.least = 1,
+	.most = 1,
+	.summary = "Forget what is known of a plugin and probe it again",
+	.help = "Waits, and exits 1 where the plugin is rejected, failed, quarantined or "
+		"missing "
+		"again.",
+	.waits = true,
+	.run = run_retry,
+};

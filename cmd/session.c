@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions to the daemon, and its errors as exit statuses. */
+#include "cmd/session.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int session_connect(struct session *session)
+{
+	struct kp_diag diag;
+	if (session->client)
+		return KP_EXIT_OK;
+	const char *path = arguments_value(&session->arguments, "socket");
+	if (kp_client_open(path, session->timeout_ms, &session->client, &diag) == 0)
+		return KP_EXIT_OK;
+	return output_fail_diag(&session->output, &diag);
+}
+
+int session_check(
+	struct session *session, const struct question *question, const json_t *reply)
+{
+	for (const struct kp_json_key *key = question->reply; key->name; key++) {
+		const json_t *value = json_object_get(reply, key->name);
+		if (value ? !(key->types & 1u << json_typeof(value)) : key->required)
+			return output_refuse(&session->output, "bad_reply",
+				question->method,
+				"the reply of plugind to %s has %s as %s; are pluginctl "
+				"and "
+				"plugind of one version? See `pluginctl version`",
+				question->method, key->name, kp_json_type_name(value));
+	}
+	return KP_EXIT_OK;
+}
+
+/* Errors of Varlink itself have no code and message. */
+static json_t *describe(const char *error, const json_t *parameters)
+{
+	const char *object = "";
+	const char *text;
+	const char *key;
+	json_t *value;
+	json_object_foreach ((json_t *)(uintptr_t)parameters, key, value)
+		if ((text = json_string_value(value)))
+			object = text;
+	char message[256];
+	(void)snprintf(message, sizeof(message),
+		"plugind answered %s%s%s; are pluginctl and plugind of one version?",
+		error, *object ? " about " : "", object);
+	json_t *clean = kp_json_clean_string(message);
+	return json_pack("{s:s, s:o, s:s}", "code", "protocol_error", "message", clean,
+		"object", object);
+}
+
+int session_fail(struct session *session, const char *error, const json_t *parameters)
+{
+	enum kp_exit status = kp_error_exit(error);
+	if (json_string_value(json_object_get(parameters, "code")) &&
+		json_string_value(json_object_get(parameters, "message")))
+		return output_fail_reply(&session->output, status, parameters);
+	owned_json *described = describe(error, parameters);
+	if (!described)
+		return output_no_memory(&session->output);
+	return output_fail_reply(&session->output, status, described);
+}
+
+int session_try(struct session *session, const struct question *question,
+	json_t *parameters, json_t **reply, char **error)
+{
+	struct kp_reply_message message;
+	struct kp_diag diag;
+	owned_json *asked = parameters;
+	if (!asked)
+		return output_no_memory(&session->output);
+	int status = session_connect(session);
+	if (status != KP_EXIT_OK)
+		return status;
+	if (kp_client_call(session->client, question->method, asked, &message, &diag) < 0)
+		return output_fail_diag(&session->output, &diag);
+	if (!message.error)
+		status = session_check(session, question, message.parameters);
+	if (status != KP_EXIT_OK) {
+		kp_reply_message_finish(&message);
+		return status;
+	}
+	*reply = message.parameters;
+	*error = message.error;
+	return KP_EXIT_OK;
+}
+
+int session_ask(struct session *session, const struct question *question,
+	json_t *parameters, json_t **reply)
+{
+	char *error = NULL;
+	owned_json *got = NULL;
+	int status = session_try(session, question, parameters, &got, &error);
+	if (status == KP_EXIT_OK && error)
+		status = session_fail(session, error, got);
+	else if (status == KP_EXIT_OK)
+		*reply = json_incref(got);
+	free(error);
+	return status;
+}
+
+void session_finish(struct session *session)
+{
+	kp_client_close(session->client);
+	arguments_finish(&session->arguments);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* What a running command has: its arguments, where it prints, and the daemon. */
+#ifndef CMD_SESSION_H
+#define CMD_SESSION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "cmd/arguments.h"
+#include "cmd/output.h"
+#include "lib/client.h"
+#include "lib/json.h"
+
+enum { SESSION_TIMEOUT_MS = 30000 };
+
+struct session {
+	struct arguments arguments;
+	struct output output;
+	int timeout_ms; /* of one answer; negative: none */
+	bool timeout_given;
+	struct kp_client *client; /* NULL until the first question */
+};
+
+/* A method and what its reply must have to be of use. */
+struct question {
+	const char *method;
+	struct kp_json_key reply[4]; /* up to one without a name */
+};
+
+/* Connects where that has not happened. KP_EXIT_OK, or the status of what it printed. */
+int session_connect(struct session *session) __attribute__((warn_unused_result));
+
+/*
+ * Asks the daemon; takes `parameters` (NULL: memory is exhausted). *reply is a
+ * new reference. Every status but KP_EXIT_OK is the command's: the reason has
+ * been printed.
+ */
+int session_ask(struct session *session, const struct question *question,
+	json_t *parameters, json_t **reply) __attribute__((warn_unused_result));
+
+/*
+ * The same for a reply that may be an error of the daemon's which the caller
+ * deals with: *error is its whole name, the caller's to free, and *reply its
+ * parameters; NULL when there was none.
+ */
+int session_try(struct session *session, const struct question *question,
+	json_t *parameters, json_t **reply, char **error)
+	__attribute__((warn_unused_result));
+
+/* Prints what an error reply says; the status that it means. */
+int session_fail(struct session *session, const char *error, const json_t *parameters);
+
+/* A reply that came by kp_client_next: has it what the question needs? */
+int session_check(struct session *session, const struct question *question,
+	const json_t *reply) __attribute__((warn_unused_result));
+
+void session_finish(struct session *session);
+
+static inline void session_drop(json_t **value)
+{
+	json_decref(*value);
+}
+#define owned_json __attribute__((cleanup(session_drop))) json_t
+
+#endif
