@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +40,10 @@ static const char *kind_name(mode_t mode)
 static int open_failed(const char *path, struct kp_diag *diag)
 {
 	const char *code = errno == ENOENT || errno == ENOTDIR ? "missing_file"
-			   : errno == ELOOP			? "link_loop"
-			   : errno == EACCES || errno == EPERM	? "not_permitted"
-			   : errno == ENXIO			? "not_regular_file"
-								: "io_error";
+			   : errno == ELOOP		       ? "link_loop"
+			   : errno == EACCES || errno == EPERM ? "not_permitted"
+			   : errno == ENXIO		       ? "not_regular_file"
+							       : "io_error";
 	return kp_diag_set(diag, code, path, "cannot open %s: %s", path, strerror(errno));
 }
 
@@ -53,8 +54,8 @@ int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *dia
 	if (fd < 0)
 		return open_failed(path, diag);
 	if (fstat(fd, &own) < 0)
-		return kp_diag_set(
-			diag, "io_error", path, "cannot stat %s: %s", path, strerror(errno));
+		return kp_diag_set(diag, "io_error", path, "cannot stat %s: %s", path,
+			strerror(errno));
 	if (!S_ISREG(own.st_mode))
 		return kp_diag_set(diag, "not_regular_file", path,
 			"%s is %s, not a regular file", path, kind_name(own.st_mode));
@@ -65,7 +66,7 @@ int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *dia
 	return result;
 }
 
-/* The file may grow or shrink meanwhile: what was read is what there is. */
+/* Up to `size` bytes, fewer at the end of the file. */
 static ssize_t read_up_to(int fd, char *text, size_t size)
 {
 	size_t used = 0;
@@ -82,34 +83,58 @@ static ssize_t read_up_to(int fd, char *text, size_t size)
 	return (ssize_t)used;
 }
 
+/*
+ * To the end, but at most one byte beyond the limit. The size that was stated is
+ * a guess: files grow meanwhile, and those of /proc and /sys state none.
+ */
+static int read_all(int fd, size_t guess, size_t limit, char **text, size_t *size)
+{
+	size_t room = guess < limit ? guess + 1 : limit + 1;
+	size_t used = 0;
+	char *bytes = NULL;
+
+	for (;;) {
+		char *more = realloc(bytes, room + 1);
+		ssize_t n = more ? read_up_to(fd, more + used, room - used) : -1;
+		bytes = more ? more : bytes;
+		if (n < 0)
+			break;
+		used += (size_t)n;
+		if (used < room || used > limit) {
+			bytes[used] = '\0';
+			*text = bytes;
+			*size = used;
+			return 0;
+		}
+		room = room * 2 < limit ? room * 2 : limit + 1;
+	}
+	free(bytes);
+	return -1;
+}
+
 int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *size,
 	struct kp_diag *diag)
 {
 	struct stat st;
+	char *bytes;
+	size_t n;
 	owned_fd fd = kp_file_open(dir, path, &st, diag);
+
 	if (fd < 0)
 		return -1;
-	/* Files of /proc and /sys say 0: room for a page more than stated. */
-	size_t room = (size_t)st.st_size < limit ? (size_t)st.st_size + 4096 : limit + 1;
-	if (room > limit + 1)
-		room = limit + 1;
-	char *bytes = malloc(room + 1);
-	if (!bytes)
-		return kp_diag_no_memory(diag);
-	ssize_t n = read_up_to(fd, bytes, room);
-	if (n < 0) {
-		free(bytes);
-		return kp_diag_set(
-			diag, "io_error", path, "cannot read %s: %s", path, strerror(errno));
+	if (read_all(fd, (size_t)st.st_size, limit, &bytes, &n) < 0) {
+		if (errno == ENOMEM)
+			return kp_diag_no_memory(diag);
+		return kp_diag_set(diag, "io_error", path, "cannot read %s: %s", path,
+			strerror(errno));
 	}
-	if ((size_t)n > limit) {
+	if (n > limit) {
 		free(bytes);
 		return kp_diag_set(diag, "file_too_large", path,
 			"%s is larger than %zu bytes", path, limit);
 	}
-	bytes[n] = '\0';
 	*text = bytes;
-	*size = (size_t)n;
+	*size = n;
 	return 0;
 }
 
@@ -139,11 +164,12 @@ static int fill(int dir, const char *name, const void *bytes, size_t size, mode_
 	return durable ? fsync(fd) : 0;
 }
 
-int kp_file_replace(int dir, const char *name, const void *bytes, size_t size, mode_t mode,
-	bool durable, struct kp_diag *diag)
+int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
+	mode_t mode, bool durable, struct kp_diag *diag)
 {
-	char temporary[256];
-	int n = snprintf(temporary, sizeof(temporary), ".%s.%ld.new", name, (long)getpid());
+	char temporary[NAME_MAX + 1];
+	int n = snprintf(
+		temporary, sizeof(temporary), ".%s.%ld.new", name, (long)getpid());
 	if (n < 0 || (size_t)n >= sizeof(temporary))
 		return kp_diag_set(diag, "write_failed", name, "the name is too long");
 	(void)unlinkat(dir, temporary, 0);
@@ -151,32 +177,44 @@ int kp_file_replace(int dir, const char *name, const void *bytes, size_t size, m
 		renameat(dir, temporary, dir, name) < 0 || (durable && fsync(dir) < 0)) {
 		int error = errno;
 		(void)unlinkat(dir, temporary, 0);
-		return kp_diag_set(diag, "write_failed", name, "cannot write %s: %s", name,
-			strerror(error));
+		return kp_diag_set(diag, "write_failed", name, "cannot write %s: %s",
+			name, strerror(error));
 	}
 	return 0;
+}
+
+/* Makes one directory, or finds it. */
+static int make_dir(const char *path, mode_t mode, struct kp_diag *diag)
+{
+	struct stat st;
+	int error = mkdir(path, mode) < 0 ? errno : 0;
+
+	if (error == EEXIST)
+		error = stat(path, &st) < 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+	if (!error)
+		return 0;
+	return kp_diag_set(diag, "write_failed", path, "cannot make the directory %s: %s",
+		path, strerror(error));
 }
 
 int kp_file_make_dirs(const char *path, mode_t mode, struct kp_diag *diag)
 {
 	char *copy = strdup(path);
+	int result = 0;
+
 	if (!copy)
 		return kp_diag_no_memory(diag);
-	for (char *at = copy + 1;; at++) {
-		if (*at && *at != '/')
-			continue;
+	if (!*path)
+		result = make_dir(path, mode, diag);
+	/* The root is there; a relative path starts with its first component. */
+	for (char *at = copy + strspn(copy, "/"); result == 0 && *at;) {
+		at += strcspn(at, "/");
 		char kept = *at;
 		*at = '\0';
-		if (mkdir(copy, mode) < 0 && errno != EEXIST) {
-			kp_diag_set(diag, "write_failed", copy,
-				"cannot make the directory %s: %s", copy, strerror(errno));
-			free(copy);
-			return -1;
-		}
+		result = make_dir(copy, mode, diag);
 		*at = kept;
-		if (!kept)
-			break;
+		at += strspn(at, "/");
 	}
 	free(copy);
-	return 0;
+	return result;
 }

@@ -31,8 +31,9 @@ int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *s
  * reader sees the old or the new content. With `durable` file and directory are
  * fsynced before it returns. Code: write_failed.
  */
-int kp_file_replace(int dir, const char *name, const void *bytes, size_t size, mode_t mode,
-	bool durable, struct kp_diag *diag) __attribute__((warn_unused_result));
+int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
+	mode_t mode, bool durable, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 
 /* mkdir -p with `mode` for what it makes. Code: write_failed. */
 int kp_file_make_dirs(const char *path, mode_t mode, struct kp_diag *diag)

@@ -78,23 +78,36 @@ static bool skip_value(struct cursor *c, int depth)
 	return true;
 }
 
+/* Fills in where the byte at `offset` is. Returns -1. */
+static int place_at(
+	struct kp_diag *diag, const char *file, const char *text, size_t offset)
+{
+	struct cursor c = {text, text + offset, 1, 1};
+	while (c.at < c.end)
+		step(&c);
+	return kp_diag_at(diag, file, c.line, c.column);
+}
+
 static int check_bounds(
 	const char *text, size_t size, const char *file, struct kp_diag *diag)
 {
 	struct cursor c = {text, text + size, 1, 1};
 
-	if (size > KP_JSON_BYTES)
-		return kp_diag_set(diag, "json_too_large", file,
+	if (size > KP_JSON_BYTES) {
+		kp_diag_set(diag, "json_too_large", file,
 			"%zu bytes of JSON, at most %d are read", size, KP_JSON_BYTES);
-	if (memchr(text, '\0', size)) {
-		while (*c.at)
-			step(&c);
-		kp_diag_set(diag, "json_nul", file, "a NUL byte in the JSON text");
-		return kp_diag_at(diag, file, c.line, c.column);
+		return kp_diag_at(diag, file, 0, 0);
 	}
-	if (!kp_text_is_utf8(text, size))
-		return kp_diag_set(
-			diag, "json_not_utf8", file, "the JSON text is not UTF-8");
+	const char *nul = memchr(text, '\0', size);
+	if (nul) {
+		kp_diag_set(diag, "json_nul", file, "a NUL byte in the JSON text");
+		return place_at(diag, file, text, (size_t)(nul - text));
+	}
+	size_t valid = kp_text_utf8_length(text, size);
+	if (valid < size) {
+		kp_diag_set(diag, "json_not_utf8", file, "the JSON text is not UTF-8");
+		return place_at(diag, file, text, valid);
+	}
 	if (!skip_value(&c, KP_JSON_DEPTH)) {
 		kp_diag_set(diag, "json_too_deep", file, "nested deeper than %d levels",
 			KP_JSON_DEPTH);
@@ -108,11 +121,8 @@ int kp_json_parse(const char *text, size_t size, const char *file, json_t **out,
 {
 	json_error_t error;
 
-	if (check_bounds(text, size, file, diag) < 0) {
-		if (diag && !diag->file[0])
-			kp_diag_at(diag, file, 0, 0);
+	if (check_bounds(text, size, file, diag) < 0)
 		return -1;
-	}
 	json_t *value =
 		json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	if (value) {

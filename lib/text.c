@@ -101,17 +101,23 @@ size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...
 	return (size_t)n < size - used ? used + (size_t)n : size - 1;
 }
 
-bool kp_text_is_utf8(const char *bytes, size_t length)
+size_t kp_text_utf8_length(const char *bytes, size_t length)
 {
 	const unsigned char *at = (const unsigned char *)bytes;
-	while (length > 0) {
-		size_t n = character(at, length);
+	size_t used = 0;
+
+	while (used < length) {
+		size_t n = character(at + used, length - used);
 		if (n == 0)
-			return false;
-		at += n;
-		length -= n;
+			break;
+		used += n;
 	}
-	return true;
+	return used;
+}
+
+bool kp_text_is_utf8(const char *bytes, size_t length)
+{
+	return kp_text_utf8_length(bytes, length) == length;
 }
 
 static bool is_alphanumeric(char c)
@@ -158,11 +164,12 @@ static size_t distance(const char *a, const char *b)
 const char *kp_text_nearest(const char *wanted, const char *const *names, size_t count)
 {
 	const char *nearest = NULL;
-	size_t limit = strlen(wanted) / 3 + 1;
+	size_t length = strlen(wanted);
+	size_t limit = length / 3 + 1;
 	size_t best = limit + 1;
 	for (size_t i = 0; i < count; i++) {
 		size_t d = distance(wanted, names[i]);
-		if (d < best) {
+		if (d < best && d < length) {
 			best = d;
 			nearest = names[i];
 		}

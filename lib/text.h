@@ -25,6 +25,8 @@ size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...
 
 /* Is it valid UTF-8 (no surrogates, no overlong forms)? */
 bool kp_text_is_utf8(const char *bytes, size_t length);
+/* How many bytes at the front are. */
+size_t kp_text_utf8_length(const char *bytes, size_t length);
 
 /*
  * A name of a plugin, kernel, role, trait, tag or feature: 1 to 64 of
@@ -35,7 +37,8 @@ extern const char kp_text_name_rule[]; /* the rule in words */
 
 /*
  * The entry of `names` that is closest to `wanted` by edit distance, or NULL
- * when none is close enough to be what somebody meant.
+ * when none is close enough to be what somebody meant: a third of the characters
+ * may be wrong, and one must be right.
  */
 const char *kp_text_nearest(const char *wanted, const char *const *names, size_t count);
 
