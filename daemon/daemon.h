@@ -48,15 +48,18 @@ struct daemon {
 	struct scan *scan;
 	struct watch *watch;
 	struct kp_diags warnings; /* of the start: `status` shows them */
+	uint64_t kept; /* the generation that was last written to the state directory */
+	size_t n_signals;
 	uv_signal_t signals[3];
 	uv_timer_t guard; /* ends an ending that hangs */
 	bool closing;
-	int status; /* of the process */
 };
 
+enum { DAEMON_FAILED = -1, DAEMON_MISCONFIGURED = -2 };
+
 /*
- * Takes the locks, listens, and starts the first scan. On failure nothing is
- * left behind but directories. Exit statuses: see options_help.
+ * Takes the locks, listens, and starts the first scan. On failure (of the
+ * machine, or of what the options name) nothing is left behind but directories.
  */
 int daemon_start(struct daemon *daemon, const struct options *options,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

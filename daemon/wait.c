@@ -15,10 +15,18 @@ struct wait {
 	struct wait_request request;
 };
 
+static void release(const struct wait_request *request)
+{
+	if (request->release)
+		request->release(request->context);
+	else
+		free(request->context);
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct wait *wait = handle->data;
-	free(wait->request.context);
+	release(&wait->request);
 	free(wait);
 }
 
@@ -64,12 +72,12 @@ void wait_for(
 {
 	if (request->timeout_ms == 0 || request->is_over(daemon, request->context)) {
 		request->run(daemon, call, request->context);
-		free(request->context);
+		release(request);
 		return;
 	}
 	struct wait *wait = calloc(1, sizeof(*wait));
 	if (!wait) {
-		free(request->context);
+		release(request);
 		call_reply(call, NULL);
 		return;
 	}

@@ -22,7 +22,7 @@ struct waits {
 /*
  * is_over is asked at once and after every change; then, or when timeout_ms
  * have passed (negative: never), run answers the call. When the client leaves
- * neither is called. `context` is freed with free() afterwards.
+ * neither is called. Afterwards `release` (free where it is NULL) gets the context.
  */
 struct wait_request {
 	int64_t timeout_ms;
@@ -30,6 +30,7 @@ struct wait_request {
 	void (*run)(struct daemon *daemon, struct call *call, void *context);
 	/* Progress for calls with more; may be NULL. After every change. */
 	void (*changed)(struct daemon *daemon, struct call *call, void *context);
+	void (*release)(void *context);
 	void *context;
 };
 

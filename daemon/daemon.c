@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's start, its service and its end. */
+#include "daemon/daemon.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/idl.h"
+#include "daemon/inputs.h"
+#include "daemon/options.h"
+#include "daemon/pipeline.h"
+#include "daemon/pool.h"
+#include "daemon/scan.h"
+#include "daemon/server.h"
+#include "daemon/state.h"
+#include "daemon/watch.h"
+#include "lib/interface.h"
+#include "lib/version.h"
+
+enum {
+	ENDING_MS = 1500, /* then what still hangs is left behind */
+	SLOTS_MOST = 8,
+};
+
+int64_t daemon_now(void)
+{
+	return (int64_t)time(NULL);
+}
+
+/* ---- changes ---- */
+
+const struct kp_table *daemon_table(struct daemon *daemon)
+{
+	struct kp_diag diag;
+	if (generation_publish(&daemon->generation, daemon->registry, &diag) < 0)
+		log_diag(&daemon->log, LOG_ERROR, &diag);
+	return &daemon->generation.table;
+}
+
+/* A table that still lacks verdicts is not worth starting from. */
+static void keep_table(struct daemon *daemon)
+{
+	size_t counts[KP_STATES];
+
+	kp_registry_states(daemon->registry, counts);
+	if (!scan_has_settled(daemon->scan) || counts[KP_STATE_PENDING])
+		return;
+	daemon_table(daemon);
+	if (daemon->kept == daemon->generation.number)
+		return;
+	daemon->kept = daemon->generation.number;
+	state_keep_table(
+		daemon->state, daemon->generation.bytes, daemon->generation.size);
+}
+
+void daemon_changed(struct daemon *daemon)
+{
+	if (daemon->closing)
+		return;
+	keep_table(daemon);
+	waits_look(daemon);
+}
+
+static enum log_level level_of(enum kp_state state)
+{
+	switch (state) {
+	case KP_STATE_REJECTED:
+	case KP_STATE_FAILED:
+	case KP_STATE_QUARANTINED:
+	case KP_STATE_MISSING:
+		return LOG_WARNING;
+	case KP_STATE_PENDING:
+		return LOG_DEBUG;
+	default:
+		return LOG_INFO;
+	}
+}
+
+static void on_change(void *context, const struct kp_change *change)
+{
+	struct daemon *daemon = context;
+
+	if (daemon->scan)
+		scan_note_change(daemon->scan, change);
+	if (change->is_gone)
+		log_line(&daemon->log, LOG_INFO, "%s: gone", change->plugin);
+	else if (change->code)
+		log_line(&daemon->log, level_of(change->after), "%s: %s [%s]: %s",
+			change->plugin, kp_state_name(change->after), change->code,
+			change->message ? change->message : "");
+	else
+		log_line(&daemon->log, level_of(change->after), "%s: %s", change->plugin,
+			kp_state_name(change->after));
+}
+
+static void on_files_changed(void *context)
+{
+	struct daemon *daemon = context;
+	scan_request(daemon->scan, NULL, NULL);
+}
+
+/* ---- the end ---- */
+
+static void on_pool_closed(void *context)
+{
+	struct daemon *daemon = context;
+	daemon->pool = NULL;
+}
+
+static void on_pipeline_closed(void *context)
+{
+	struct daemon *daemon = context;
+	daemon->pipeline = NULL;
+	pool_close(daemon->pool, on_pool_closed, daemon);
+}
+
+/* A read that the kernel does not give back must not keep the machine from going down. */
+static void on_guard(uv_timer_t *timer)
+{
+	struct daemon *daemon = timer->data;
+	log_line(&daemon->log, LOG_WARNING, "a file operation hangs; ending without it");
+	_exit(1);
+}
+
+static void close_everything(struct daemon *daemon)
+{
+	daemon->closing = true;
+	server_close(daemon->server);
+	daemon->server = NULL;
+	watch_close(daemon->watch);
+	daemon->watch = NULL;
+	scan_close(daemon->scan);
+	for (size_t i = 0; i < daemon->n_signals; i++)
+		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+	daemon->n_signals = 0;
+	if (daemon->pipeline)
+		pipeline_close(daemon->pipeline, on_pipeline_closed, daemon);
+	else if (daemon->pool)
+		pool_close(daemon->pool, on_pool_closed, daemon);
+	state_close(daemon->state);
+	daemon->state = NULL;
+	(void)uv_timer_start(&daemon->guard, on_guard, ENDING_MS, 0);
+	uv_unref((uv_handle_t *)&daemon->guard);
+}
+
+static void daemon_finish(struct daemon *daemon)
+{
+	uv_close((uv_handle_t *)&daemon->guard, NULL);
+	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	(void)uv_loop_close(&daemon->loop);
+	scan_free(daemon->scan);
+	generation_finish(&daemon->generation);
+	kp_registry_free(daemon->registry);
+	kp_decisions_finish(&daemon->decisions);
+	kp_families_finish(&daemon->families);
+	kp_platform_finish(&daemon->platform);
+	kp_diags_finish(&daemon->warnings);
+	free(daemon->platform_text);
+	idl_free(daemon->idl);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct daemon *daemon = handle->data;
+
+	if (daemon->closing)
+		return;
+	if (number == SIGHUP) {
+		log_line(&daemon->log, LOG_INFO, "SIGHUP: looking for changes");
+		scan_request(daemon->scan, NULL, NULL);
+		return;
+	}
+	log_line(&daemon->log, LOG_INFO, "%s: ending",
+		number == SIGTERM ? "SIGTERM" : "SIGINT");
+	close_everything(daemon);
+}
+
+/* ---- the start ---- */
+
+static size_t slots(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 2 ? 2 : n > SLOTS_MOST ? SLOTS_MOST : (size_t)n;
+}
+
+static int start_signals(struct daemon *daemon, struct kp_diag *diag)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (uv_signal_init(&daemon->loop, &daemon->signals[i]) < 0)
+			return kp_diag_no_memory(diag);
+		daemon->n_signals++;
+		daemon->signals[i].data = daemon;
+		if (uv_signal_start(&daemon->signals[i], on_signal, numbers[i]) < 0)
+			return kp_diag_no_memory(diag);
+	}
+	return 0;
+}
+
+static int read_inputs(struct daemon *daemon, struct kp_diag *diag)
+{
+	if (inputs_read(daemon->options, &daemon->families, &daemon->platform,
+		    &daemon->warnings, diag) < 0)
+		return -1;
+	daemon->idl = idl_new(kp_interface_text, diag);
+	if (!daemon->idl)
+		return -1;
+	json_t *platform = kp_platform_json(&daemon->platform);
+	daemon->platform_text =
+		platform ? json_dumps(platform, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	json_decref(platform);
+	return daemon->platform_text ? 0 : kp_diag_no_memory(diag);
+}
+
+/* The last good table serves until the first scan has ended. */
+static void restore_table(struct daemon *daemon)
+{
+	struct kp_diag diag;
+	size_t size = 0;
+	void *bytes = state_table(daemon->state, &size, &daemon->warnings);
+
+	if (bytes && kp_registry_restore(daemon->registry, bytes, size, &diag) < 0)
+		state_table_is_damaged(daemon->state, &diag, &daemon->warnings);
+	free(bytes);
+}
+
+static int start_registry(struct daemon *daemon, struct kp_diag *diag)
+{
+	struct kp_version host;
+
+	if (kp_version_parse(KP_VERSION, &host, diag) < 0)
+		return -1;
+	daemon->registry = kp_registry_new(
+		&daemon->families, &daemon->platform, &host, on_change, daemon);
+	if (!daemon->registry ||
+		state_decisions(daemon->state, &daemon->decisions, &daemon->warnings) < 0)
+		return kp_diag_no_memory(diag);
+	restore_table(daemon);
+	if (kp_registry_decide(daemon->registry, &daemon->decisions, daemon_now(), diag) <
+		0)
+		return -1;
+	return generation_publish(&daemon->generation, daemon->registry, diag);
+}
+
+static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
+{
+	const struct options *options = daemon->options;
+	char *store = NULL;
+
+	daemon->pool = pool_new(&daemon->loop,
+		&(struct pool_options){.worker = options->worker, .slots = slots()});
+	daemon->scan = daemon->pool ? scan_new(daemon, diag) : NULL;
+	if (!daemon->scan || asprintf(&store, "%s/store", options->state_dir) < 0)
+		return kp_diag_no_memory(diag);
+	daemon->pipeline = pipeline_new(&daemon->loop, daemon->pool,
+		&(struct pipeline_options){.plugin_dir = options->plugin_dir,
+			.store_dir = store,
+			.cache_dir = options->cache_dir,
+			.platform = daemon->platform_text},
+		scan_take_verdict, daemon->scan);
+	free(store);
+	return daemon->pipeline ? 0 : kp_diag_no_memory(diag);
+}
+
+static void start_watch(struct daemon *daemon)
+{
+	struct kp_diag diag;
+	daemon->watch = watch_new(&daemon->loop, on_files_changed, daemon, &diag);
+	if (!daemon->watch)
+		kp_diags_add(&daemon->warnings, &diag);
+}
+
+static int start(struct daemon *daemon, struct kp_diag *diag)
+{
+	const struct options *options = daemon->options;
+
+	if (read_inputs(daemon, diag) < 0)
+		return DAEMON_MISCONFIGURED;
+	if (state_open(&daemon->loop, options->state_dir, options->system, &daemon->state,
+		    diag) < 0 ||
+		server_open(daemon, options->socket, &daemon->server, diag) < 0 ||
+		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0 ||
+		start_signals(daemon, diag) < 0)
+		return DAEMON_FAILED;
+	start_watch(daemon);
+	for (size_t i = 0; i < daemon->warnings.count; i++)
+		log_diag(&daemon->log, LOG_WARNING, &daemon->warnings.items[i]);
+	scan_request(daemon->scan, NULL, NULL);
+	return 0;
+}
+
+int daemon_start(
+	struct daemon *daemon, const struct options *options, struct kp_diag *diag)
+{
+	*daemon = (struct daemon){.options = options};
+	log_init(&daemon->log, options->log_level, STDERR_FILENO);
+	(void)umask(options->system ? 0022 : 0077);
+	if (uv_loop_init(&daemon->loop) < 0)
+		return kp_diag_no_memory(diag);
+	(void)uv_timer_init(&daemon->loop, &daemon->guard);
+	daemon->guard.data = daemon;
+	daemon->started_ms = uv_now(&daemon->loop);
+	int result = start(daemon, diag);
+	if (result == 0) {
+		log_line(&daemon->log, LOG_INFO, "listening at %s", options->socket);
+		return 0;
+	}
+	close_everything(daemon);
+	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	daemon_finish(daemon);
+	return result;
+}
+
+int daemon_run(struct daemon *daemon)
+{
+	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	daemon_finish(daemon);
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading of families and platform, with words for what is wrong. */
+#include "daemon/inputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/file.h"
+#include "lib/json.h"
+
+enum { PLATFORM_BYTES = 1 << 20 };
+
+static int check_worker(const char *path, struct kp_diag *diag)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || access(path, X_OK) < 0)
+		return kp_diag_set(diag, "bad_worker", path,
+			"cannot run the worker %s: %s", path, strerror(errno));
+	if (S_ISREG(st.st_mode))
+		return 0;
+	return kp_diag_set(
+		diag, "bad_worker", path, "the worker %s is not a regular file", path);
+}
+
+static int read_families(const char *dir, struct kp_families *families,
+	struct kp_diags *warnings, struct kp_diag *diag)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return kp_diag_set(diag, "bad_families_dir", dir,
+			"cannot read the directory of families %s: %s", dir,
+			strerror(errno));
+	(void)close(fd);
+	if (kp_families_read(dir, families, warnings) < 0)
+		return kp_diag_no_memory(diag);
+	return 0;
+}
+
+static int read_platform(
+	const char *path, struct kp_platform *platform, struct kp_diag *diag)
+{
+	char *text = NULL;
+	size_t size = 0;
+	json_t *value = NULL;
+	int result = -1;
+
+	if (!path)
+		return kp_platform_detect("/sys", platform, diag);
+	if (kp_file_read(AT_FDCWD, path, PLATFORM_BYTES, &text, &size, diag) == 0 &&
+		kp_json_parse(text, size, path, &value, diag) == 0) {
+		result = kp_platform_from_json(value, platform, diag);
+		if (result < 0)
+			kp_json_place(diag, text, size, path);
+	}
+	json_decref(value);
+	free(text);
+	return result;
+}
+
+int inputs_read(const struct options *options, struct kp_families *families,
+	struct kp_platform *platform, struct kp_diags *warnings, struct kp_diag *diag)
+{
+	*families = (struct kp_families){0};
+	*platform = (struct kp_platform){0};
+	if (check_worker(options->worker, diag) < 0 ||
+		read_families(options->families_dir, families, warnings, diag) < 0)
+		return -1;
+	if (read_platform(options->platform, platform, diag) == 0)
+		return 0;
+	kp_families_finish(families);
+	*families = (struct kp_families){0};
+	return -1;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What plugind reads once, before it starts: families, platform, and whether
+ * there is a worker to run. Blocks on files.
+ */
+#ifndef KP_DAEMON_INPUTS_H
+#define KP_DAEMON_INPUTS_H
+
+#include "daemon/options.h"
+#include "lib/diag.h"
+#include "lib/family.h"
+#include "lib/platform.h"
+
+/*
+ * A directory or file that was named and cannot be used fails (bad_families_dir,
+ * bad_platform, bad_worker and codes of lib/platform.h). A single wrong family
+ * is left out and added to `warnings`.
+ */
+int inputs_read(const struct options *options, struct kp_families *families,
+	struct kp_platform *platform, struct kp_diags *warnings, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* Disable, Enable and IsEnabled: what operators decide. */
+#include "daemon/method.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/settle.h"
+#include "daemon/state.h"
+#include "lib/json.h"
+#include "lib/table.h"
+
+enum { REASON_MOST = 512 };
+
+/* ---- names ---- */
+
+/* The nearest plugin of "plugin" or "plugin/kernel", or NULL. */
+static const char *nearest(const struct daemon *daemon, const char *name)
+{
+	char plugin[128];
+	size_t n = strcspn(name, "/");
+	if (n >= sizeof(plugin))
+		return NULL;
+	memcpy(plugin, name, n);
+	plugin[n] = '\0';
+	enum kp_state state;
+	if (kp_registry_state(daemon->registry, plugin, &state))
+		return NULL;
+	return kp_registry_nearest(daemon->registry, plugin);
+}
+
+/* Answers the call when there is no such plugin or kernel. */
+static bool resolves(struct daemon *daemon, struct call *call, const char *name)
+{
+	struct kp_diag diag;
+
+	daemon_table(daemon);
+	if (kp_registry_resolve(daemon->registry, name, &diag) == 0)
+		return true;
+	call_fail(call, &diag, nearest(daemon, name));
+	return false;
+}
+
+/* ---- a change, kept on disk before it is answered ---- */
+
+struct change {
+	struct daemon *daemon;
+	struct call *call; /* alive until it is answered, also without its client */
+	bool changed;
+	uint64_t generation;
+	char name[];
+};
+
+static void answer(struct change *change)
+{
+	call_reply(change->call,
+		json_pack("{s:s, s:b, s:I}", "name", change->name, "changed",
+			change->changed, "generation", (json_int_t)change->generation));
+	free(change);
+}
+
+static void on_kept(void *context, const struct kp_diag *diag)
+{
+	struct change *change = context;
+	struct kp_diag own;
+
+	if (!diag) {
+		answer(change);
+		return;
+	}
+	log_diag(&change->daemon->log, LOG_ERROR, diag);
+	kp_diag_set(&own, diag->code, change->name,
+		"%s: in force, but lost at the next start: %s", change->name,
+		diag->message);
+	call_fail(change->call, &own, NULL);
+	free(change);
+}
+
+/*
+ * Brings a changed set of decisions into force at once, for every later reply;
+ * answers when it is on the disk, too.
+ */
+static void commit(struct daemon *daemon, struct call *call, const char *name,
+	bool changed, bool keep)
+{
+	struct change *change = malloc(sizeof(*change) + strlen(name) + 1);
+	struct kp_diag diag;
+
+	if (!change) {
+		call_reply(call, NULL);
+		return;
+	}
+	*change = (struct change){daemon, call, changed, 0};
+	memcpy(change->name, name, strlen(name) + 1);
+	if (changed && kp_registry_decide(daemon->registry, &daemon->decisions,
+			       daemon_now(), &diag) < 0)
+		goto fail;
+	daemon_table(daemon);
+	change->generation = daemon->generation.number;
+	if (!keep)
+		answer(change);
+	else if (state_keep_decisions(
+			 daemon->state, &daemon->decisions, on_kept, change, &diag) < 0)
+		goto fail;
+	if (changed)
+		daemon_changed(daemon);
+	return;
+fail:
+	free(change);
+	call_fail(call, &diag, NULL);
+}
+
+static void log_decision(struct daemon *daemon, const struct call *call, const char *name,
+	const char *what, const char *reason)
+{
+	log_line(&daemon->log, LOG_INFO, "%s: %s by uid %u%s%s", name, what,
+		call_uid(call), reason[0] ? ": " : "", reason);
+}
+
+/* ---- Disable ---- */
+
+static int check_reason(const char *reason, struct kp_diag *diag)
+{
+	if (strlen(reason) <= REASON_MOST)
+		return 0;
+	return kp_diag_set(diag, "reason_too_long", "reason",
+		"reason: %zu bytes, at most %d are kept", strlen(reason), REASON_MOST);
+}
+
+static void answer_disable(struct daemon *daemon, struct call *call)
+{
+	const json_t *parameters = call_parameters(call);
+	const char *name = kp_json_text(parameters, "name");
+	const char *reason = kp_json_text(parameters, "reason");
+	bool runtime = json_is_true(json_object_get(parameters, "runtime"));
+	bool changed = false;
+	struct kp_diag diag;
+
+	if (!resolves(daemon, call, name))
+		return;
+	reason = reason ? reason : "";
+	if (check_reason(reason, &diag) < 0) {
+		call_fail(call, &diag, NULL);
+		return;
+	}
+	if (kp_decisions_disable(&daemon->decisions, name, reason, daemon_now(),
+		    call_uid(call), runtime, &changed) < 0) {
+		call_reply(call, NULL);
+		return;
+	}
+	if (changed)
+		log_decision(daemon, call, name,
+			runtime ? "disabled until the next start" : "disabled", reason);
+	/* One that was not changed may still be on its way to the disk: keep again. */
+	commit(daemon, call, name, changed, !runtime);
+}
+
+static void disable(struct daemon *daemon, struct call *call)
+{
+	settle_names(daemon, call, answer_disable);
+}
+
+/* ---- Enable ---- */
+
+/* Is kernel i of the table one that `name` means? */
+static bool is_meant(
+	const struct kp_entry_state *state, const struct kp_spec *spec, const char *name)
+{
+	size_t n = strlen(state->plugin);
+	if (strncmp(name, state->plugin, n) != 0)
+		return false;
+	return name[n] == '\0' ||
+	       (name[n] == '/' && strcmp(name + n + 1, spec->name) == 0);
+}
+
+/* Whoever enables a kernel that is unproven here says that it is good. */
+static int prove(struct daemon *daemon, const char *name, bool *changed)
+{
+	const struct kp_table *table = daemon_table(daemon);
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < kp_table_kernels(table); i++) {
+		struct kp_entry_state state;
+		struct kp_spec spec;
+		void *memory;
+		bool is_new = false;
+		char *id = NULL;
+		if (kp_table_spec(table, i, &spec, &state, &memory) < 0)
+			return -1;
+		if (spec.flags & KP_FLAG_UNPROVEN && is_meant(&state, &spec, name)) {
+			if (asprintf(&id, "%s/%s", state.plugin, spec.name) < 0)
+				id = NULL;
+			result = id ? kp_decisions_prove(
+					      &daemon->decisions, id, true, &is_new)
+				    : -1;
+			free(id);
+		}
+		*changed |= is_new;
+		free(memory);
+	}
+	return result;
+}
+
+static void answer_enable(struct daemon *daemon, struct call *call)
+{
+	const char *name = kp_json_text(call_parameters(call), "name");
+
+	/* A name that has left may still be in the list: it is taken out. */
+	bool changed = kp_decisions_enable(&daemon->decisions, name);
+	if (!changed && !resolves(daemon, call, name))
+		return;
+	if (prove(daemon, name, &changed) < 0) {
+		call_reply(call, NULL);
+		return;
+	}
+	if (changed)
+		log_decision(daemon, call, name, "enabled", "");
+	commit(daemon, call, name, changed, true);
+}
+
+static void enable(struct daemon *daemon, struct call *call)
+{
+	settle_names(daemon, call, answer_enable);
+}
+
+/* ---- IsEnabled ---- */
+
+static enum kp_state kernel_state(
+	struct daemon *daemon, const char *name, enum kp_state plugin)
+{
+	const struct kp_table *table = daemon_table(daemon);
+	struct kp_entry_state state;
+	struct kp_spec spec;
+	struct kp_diag diag;
+	void *memory;
+	size_t i;
+
+	if (!strchr(name, '/') || plugin != KP_STATE_ACTIVE ||
+		kp_table_find(table, NULL, name, &i, &diag) < 0 ||
+		kp_table_spec(table, i, &spec, &state, &memory) < 0)
+		return plugin;
+	free(memory);
+	return state.state;
+}
+
+/* "disabled-runtime" when the decision that holds ends with this daemon. */
+static const char *disabled_word(
+	const struct daemon *daemon, const char *name, const char *plugin)
+{
+	const struct kp_disabled *own = kp_decisions_find(&daemon->decisions, name);
+	const struct kp_disabled *whole = kp_decisions_find(&daemon->decisions, plugin);
+	const struct kp_disabled *holds = whole ? whole : own;
+	return holds && holds->runtime ? "disabled-runtime" : "disabled";
+}
+
+static void answer_is_enabled(struct daemon *daemon, struct call *call)
+{
+	const char *name = kp_json_text(call_parameters(call), "name");
+	enum kp_state state = KP_STATE_PENDING;
+
+	if (!resolves(daemon, call, name))
+		return;
+	char *plugin = strndup(name, strcspn(name, "/"));
+	if (!plugin) {
+		call_reply(call, NULL);
+		return;
+	}
+	(void)kp_registry_state(daemon->registry, plugin, &state);
+	state = kernel_state(daemon, name, state);
+	bool is_disabled = state == KP_STATE_DISABLED ||
+			   kp_decisions_find(&daemon->decisions, name) ||
+			   kp_decisions_find(&daemon->decisions, plugin);
+	bool enabled =
+		!is_disabled && (state == KP_STATE_ACTIVE || state == KP_STATE_PENDING);
+	const char *word = enabled	 ? "enabled"
+			   : is_disabled ? disabled_word(daemon, name, plugin)
+					 : kp_state_name(state);
+	call_reply(call, json_pack("{s:s, s:b, s:s}", "name", name, "enabled", enabled,
+				 "state", word));
+	free(plugin);
+}
+
+static void is_enabled(struct daemon *daemon, struct call *call)
+{
+	settle_names(daemon, call, answer_is_enabled);
+}
+
+const struct method method_decide[] = {
+	{"Disable", ROLE_OPERATOR, disable},
+	{"Enable", ROLE_OPERATOR, enable},
+	{"IsEnabled", ROLE_OBSERVER, is_enabled},
+	{NULL, ROLE_ADMIN, NULL},
+};

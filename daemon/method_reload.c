@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Reload and Retry: look again, and wait for the result. */
+#include "daemon/method.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/scan.h"
+#include "daemon/settle.h"
+#include "daemon/wait.h"
+#include "lib/json.h"
+
+static void fail_no_plugin(struct daemon *daemon, struct call *call, const char *name)
+{
+	const char *nearest = kp_registry_nearest(daemon->registry, name);
+	struct kp_diag diag;
+
+	kp_diag_set(&diag, "no_such_plugin", name, "there is no plugin %s%s%s%s", name,
+		nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
+	call_fail(call, &diag, nearest);
+}
+
+static bool is_pending(const struct daemon *daemon, const char *plugin)
+{
+	enum kp_state state;
+	return kp_registry_state(daemon->registry, plugin, &state) &&
+	       state == KP_STATE_PENDING;
+}
+
+/* ---- Reload: first a scan that began after the call, then its verdicts ---- */
+
+struct reload {
+	struct daemon *daemon;
+	struct call *call; /* alive until it is answered, also without its client */
+};
+
+/* Only what was asked for: `name`, or all where it is NULL. A new reference. */
+static json_t *named(const json_t *names, const char *name)
+{
+	const json_t *item;
+	json_t *out = json_array();
+	size_t i;
+
+	json_array_foreach ((json_t *)(uintptr_t)names, i, item)
+		if (!name || strcmp(name, json_string_value(item)) == 0)
+			(void)json_array_append(out, (json_t *)(uintptr_t)item);
+	return out;
+}
+
+static bool has_pending(const struct daemon *daemon, const json_t *names)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach ((json_t *)(uintptr_t)names, i, item)
+		if (is_pending(daemon, json_string_value(item)))
+			return true;
+	return false;
+}
+
+static bool has_verdicts(struct daemon *daemon, void *reply)
+{
+	return !has_pending(daemon, json_object_get(reply, "added")) &&
+	       !has_pending(daemon, json_object_get(reply, "changed"));
+}
+
+static void answer_reload(struct daemon *daemon, struct call *call, void *context)
+{
+	json_t *reply = json_incref(context);
+
+	daemon_table(daemon);
+	(void)json_object_set_new(
+		reply, "generation", json_integer((json_int_t)daemon->generation.number));
+	call_reply(call, reply);
+}
+
+static void release_json(void *value)
+{
+	json_decref(value);
+}
+
+static void on_scanned(void *context, const struct scan_result *result)
+{
+	struct reload *reload = context;
+	struct daemon *daemon = reload->daemon;
+	struct call *call = reload->call;
+	const char *name = kp_json_text(call_parameters(call), "name");
+	enum kp_state state;
+
+	free(reload);
+	json_t *reply = result->added ? json_pack("{s:o, s:o, s:o}", "added",
+						named(result->added, name), "changed",
+						named(result->changed, name), "removed",
+						named(result->removed, name))
+				      : NULL;
+	if (!reply) {
+		call_reply(call, NULL);
+	} else if (name && !kp_registry_state(daemon->registry, name, &state) &&
+		   json_array_size(json_object_get(reply, "removed")) == 0) {
+		json_decref(reply);
+		fail_no_plugin(daemon, call, name);
+	} else {
+		wait_for(daemon, call,
+			&(struct wait_request){.timeout_ms = -1,
+				.is_over = has_verdicts,
+				.run = answer_reload,
+				.release = release_json,
+				.context = reply});
+	}
+}
+
+static void reload_all(struct daemon *daemon, struct call *call)
+{
+	struct reload *reload = malloc(sizeof(*reload));
+
+	if (!reload) {
+		call_reply(call, NULL);
+		return;
+	}
+	*reload = (struct reload){daemon, call};
+	scan_request(daemon->scan, on_scanned, reload);
+}
+
+/* ---- Retry ---- */
+
+static bool has_verdict(struct daemon *daemon, void *plugin)
+{
+	return !is_pending(daemon, plugin);
+}
+
+static void answer_retry(struct daemon *daemon, struct call *call, void *context)
+{
+	const char *plugin = context;
+	enum kp_state state;
+
+	daemon_table(daemon);
+	if (!kp_registry_state(daemon->registry, plugin, &state)) {
+		fail_no_plugin(daemon, call, plugin);
+		return;
+	}
+	json_t *object = kp_registry_plugin_json(daemon->registry, plugin);
+	call_reply(call, object ? json_pack("{s:o, s:I}", "plugin", object, "generation",
+					  (json_int_t)daemon->generation.number)
+				: NULL);
+}
+
+static void retry_named(struct daemon *daemon, struct call *call)
+{
+	const char *name = kp_json_text(call_parameters(call), "name");
+	enum kp_state state;
+	struct kp_diag diag;
+
+	if (!kp_registry_state(daemon->registry, name, &state)) {
+		fail_no_plugin(daemon, call, name);
+		return;
+	}
+	if (scan_retry(daemon->scan, name, &diag) < 0) {
+		call_fail(call, &diag, NULL);
+		return;
+	}
+	char *plugin = strdup(name);
+	if (!plugin) {
+		call_reply(call, NULL);
+		return;
+	}
+	wait_for(daemon, call,
+		&(struct wait_request){.timeout_ms = -1,
+			.is_over = has_verdict,
+			.run = answer_retry,
+			.context = plugin});
+}
+
+static void retry(struct daemon *daemon, struct call *call)
+{
+	settle_names(daemon, call, retry_named);
+}
+
+const struct method method_reload[] = {
+	{"Reload", ROLE_OPERATOR, reload_all},
+	{"Retry", ROLE_OPERATOR, retry},
+	{NULL, ROLE_ADMIN, NULL},
+};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Select and Explain: what would run, and why. */
+#include "daemon/method.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/settle.h"
+#include "lib/json.h"
+#include "lib/message.h"
+#include "lib/select.h"
+#include "lib/text.h"
+
+static const char *nearest_operation(
+	const struct kp_table *table, const char *operation, const char ***operations)
+{
+	size_t n = 0;
+	*operations = kp_table_operations(table);
+	while (*operations && (*operations)[n])
+		n++;
+	return *operations ? kp_text_nearest(operation, *operations, n) : NULL;
+}
+
+static void fail_request(
+	struct daemon *daemon, struct call *call, const struct kp_diag *diag)
+{
+	const char **operations = NULL;
+	const char *nearest = NULL;
+
+	if (strcmp(diag->code, "unknown_operation") == 0)
+		nearest = nearest_operation(
+			&daemon->generation.table, diag->object, &operations);
+	call_fail(call, diag, nearest);
+	free(operations);
+}
+
+/* The predicates of the kernel that the override names; of a solution: none. */
+static json_t *override_reasons(
+	const struct kp_table *table, const struct kp_request *request)
+{
+	const char *value = request->overrides[KP_OVERRIDE_ARGUMENT];
+	struct kp_diag diag;
+	size_t kernel;
+
+	if (value && kp_table_find(table, request->operation, value, &kernel, &diag) == 0)
+		return kp_exclusions_json(table, request, kernel);
+	return json_array();
+}
+
+static void fail_decision(struct daemon *daemon, struct call *call,
+	const struct kp_request *request, const struct kp_diag *diag)
+{
+	if (strcmp(diag->code, "override_ineligible") != 0) {
+		fail_request(daemon, call, diag);
+		return;
+	}
+	json_t *parameters = kp_diag_json(diag);
+	json_t *reasons = override_reasons(&daemon->generation.table, request);
+	if (parameters && json_object_set_new(parameters, "reasons", reasons) < 0) {
+		json_decref(parameters);
+		parameters = NULL;
+	}
+	call_fail_with(call, KP_INTERFACE ".OverrideIneligible", parameters);
+}
+
+static json_t *reply_json(struct daemon *daemon, const struct kp_request *request,
+	const struct kp_decision *decision, bool explain)
+{
+	const struct kp_table *table = &daemon->generation.table;
+	json_t *reply = kp_decision_json(table, request, decision);
+
+	if (!reply)
+		return NULL;
+	int result = json_object_set_new(
+		reply, "pending", kp_registry_pending(daemon->registry));
+	if (result == 0 && explain)
+		result = json_object_set_new(
+			reply, "candidates", kp_explain_json(table, request));
+	if (result == 0)
+		return reply;
+	json_decref(reply);
+	return NULL;
+}
+
+static void decide(struct daemon *daemon, struct call *call, bool explain)
+{
+	const struct kp_table *table = daemon_table(daemon);
+	const json_t *asked = json_object_get(call_parameters(call), "request");
+	struct kp_decision decision;
+	struct kp_request request;
+	struct kp_diag diag;
+
+	if (kp_request_from_json(table, asked, &request, &diag) < 0) {
+		fail_request(daemon, call, &diag);
+		return;
+	}
+	if (kp_select(table, &request, &decision, &diag) < 0) {
+		fail_decision(daemon, call, &request, &diag);
+	} else {
+		call_reply(call, reply_json(daemon, &request, &decision, explain));
+		kp_decision_finish(&decision);
+	}
+	kp_request_finish(&request);
+}
+
+static void answer_select(struct daemon *daemon, struct call *call)
+{
+	decide(daemon, call, false);
+}
+
+static void answer_explain(struct daemon *daemon, struct call *call)
+{
+	decide(daemon, call, true);
+}
+
+static const json_t *settle_ms(const struct call *call)
+{
+	const json_t *request = json_object_get(call_parameters(call), "request");
+	return json_object_get(request, "settle_ms");
+}
+
+static void select_kernel(struct daemon *daemon, struct call *call)
+{
+	settle(daemon, call, settle_ms(call), answer_select);
+}
+
+static void explain(struct daemon *daemon, struct call *call)
+{
+	settle(daemon, call, settle_ms(call), answer_explain);
+}
+
+const struct method method_select[] = {
+	{"Select", ROLE_OBSERVER, select_kernel},
+	{"Explain", ROLE_OBSERVER, explain},
+	{NULL, ROLE_ADMIN, NULL},
+};

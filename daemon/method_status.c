@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* Status, Version and Layers: how the daemon is. */
+#include "daemon/method.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/options.h"
+#include "daemon/pipeline.h"
+#include "daemon/pool.h"
+#include "daemon/scan.h"
+#include "daemon/server.h"
+#include "daemon/wait.h"
+#include "lib/message.h"
+
+static const char runtime_layer[] = "/run/kplug/plugins.d";
+
+/* ---- Status ---- */
+
+static json_t *counts_json(const size_t *counts)
+{
+	json_t *object = json_object();
+	for (int i = 0; i < KP_STATES; i++)
+		(void)json_object_set_new(object, kp_state_name((enum kp_state)i),
+			json_integer((json_int_t)counts[i]));
+	return object;
+}
+
+static json_t *dirs_json(const struct daemon *daemon)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < daemon->options->n_manifest_dirs; i++)
+		(void)json_array_append_new(
+			array, json_string(daemon->options->manifest_dirs[i]));
+	return array;
+}
+
+static json_t *workers_json(const struct daemon *daemon)
+{
+	return json_pack("{s:b, s:s, s:I, s:I, s:I}", "confined", 0, "message",
+		"workers are not confined by a sandbox yet: a plugin that is probed runs "
+		"with the rights of this daemon's user",
+		"running", (json_int_t)pool_running(daemon->pool), "started",
+		(json_int_t)pool_started(daemon->pool), "lost",
+		(json_int_t)pool_lost(daemon->pool));
+}
+
+static void add_warning(json_t *array, const char *code, const char *message)
+{
+	(void)json_array_append_new(
+		array, json_pack("{s:s, s:s}", "code", code, "message", message));
+}
+
+static void add_warnings(json_t *array, const struct kp_diags *diags)
+{
+	for (size_t i = 0; i < diags->count; i++) {
+		char text[1100];
+		kp_diag_text(&diags->items[i], text, sizeof(text));
+		add_warning(array, diags->items[i].code, text);
+	}
+}
+
+/* What is disabled by a name that nobody has. */
+static void add_strangers(json_t *array, const struct daemon *daemon)
+{
+	const struct kp_decisions *decisions = &daemon->decisions;
+	for (size_t i = 0; i < decisions->n_disabled; i++) {
+		struct kp_diag diag;
+		char text[1100];
+		const char *name = decisions->disabled[i].name;
+		if (kp_registry_resolve(daemon->registry, name, &diag) == 0)
+			continue;
+		(void)snprintf(
+			text, sizeof(text), "%s is disabled, but %s", name, diag.message);
+		add_warning(array, "unknown_name", text);
+	}
+}
+
+static json_t *warnings_json(const struct daemon *daemon)
+{
+	json_t *array = json_array();
+	if (!array)
+		return NULL;
+	add_warnings(array, &daemon->warnings);
+	add_warnings(array, &scan_manifests(daemon->scan)->warnings);
+	add_warnings(array, pipeline_warnings(daemon->pipeline));
+	if (scan_has_settled(daemon->scan))
+		add_strangers(array, daemon);
+	return array;
+}
+
+static json_t *status_json(struct daemon *daemon)
+{
+	const struct options *options = daemon->options;
+	const struct kp_table *table = daemon_table(daemon);
+	uint64_t up_ms = uv_now(&daemon->loop) - daemon->started_ms;
+	size_t counts[KP_STATES];
+
+	kp_registry_states(daemon->registry, counts);
+	bool degraded = counts[KP_STATE_REJECTED] || counts[KP_STATE_FAILED] ||
+			counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING];
+	return json_pack(
+		"{s:s, s:i, s:I, s:s, s:s, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
+		"s:o, s:s, s:o, s:o}",
+		"version", KP_VERSION, "pid", (int)getpid(), "uptime_s",
+		(json_int_t)(up_ms / 1000), "mode",
+		options->system ? "system" : "private", "socket", options->socket,
+		"state", scan_has_settled(daemon->scan) ? "ready" : "starting",
+		"degraded", degraded, "generation", (json_int_t)daemon->generation.number,
+		"plugins", counts_json(counts), "kernels",
+		(json_int_t)kp_table_kernels(table), "clients",
+		(json_int_t)server_clients(daemon->server), "pending",
+		kp_registry_pending(daemon->registry), "workers", workers_json(daemon),
+		"manifest_dirs", dirs_json(daemon), "plugin_dir", options->plugin_dir,
+		"platform", kp_platform_json(&daemon->platform), "warnings",
+		warnings_json(daemon));
+}
+
+struct progress {
+	uint64_t generation;
+};
+
+static bool is_quiet(struct daemon *daemon, void *context)
+{
+	size_t counts[KP_STATES];
+	(void)context;
+
+	if (!scan_has_settled(daemon->scan))
+		return false;
+	kp_registry_states(daemon->registry, counts);
+	return counts[KP_STATE_PENDING] == 0;
+}
+
+static void answer_status(struct daemon *daemon, struct call *call, void *context)
+{
+	(void)context;
+	call_reply(call, status_json(daemon));
+}
+
+/* One reply a generation, not one a change that shows nothing. */
+static void tell_progress(struct daemon *daemon, struct call *call, void *context)
+{
+	struct progress *progress = context;
+
+	daemon_table(daemon);
+	if (progress->generation == daemon->generation.number)
+		return;
+	progress->generation = daemon->generation.number;
+	call_reply_continues(call, status_json(daemon));
+}
+
+static void status(struct daemon *daemon, struct call *call)
+{
+	struct progress *progress;
+
+	if (!json_is_true(json_object_get(call_parameters(call), "wait"))) {
+		answer_status(daemon, call, NULL);
+		return;
+	}
+	progress = calloc(1, sizeof(*progress));
+	if (!progress) {
+		call_reply(call, NULL);
+		return;
+	}
+	wait_for(daemon, call,
+		&(struct wait_request){.timeout_ms = -1,
+			.is_over = is_quiet,
+			.run = answer_status,
+			.context = progress,
+			.changed = call_wants_more(call) ? tell_progress : NULL});
+}
+
+/* ---- Version and Layers ---- */
+
+static void version(struct daemon *daemon, struct call *call)
+{
+	(void)daemon;
+	call_reply(call,
+		json_pack("{s:s, s:i, s:s, s:s}", "version", KP_VERSION, "protocol",
+			KP_PROTOCOL_VERSION, "abi", "0.0", "build", "cc " __VERSION__));
+}
+
+static void layers(struct daemon *daemon, struct call *call)
+{
+	const struct options *options = daemon->options;
+	bool has_runtime = false;
+
+	for (size_t i = 0; i < options->n_manifest_dirs; i++)
+		has_runtime |= strcmp(options->manifest_dirs[i], runtime_layer) == 0;
+	call_reply(call, json_pack("{s:o, s:s, s:s?}", "manifest_dirs", dirs_json(daemon),
+				 "mask_dir", options->manifest_dirs[0], "runtime_dir",
+				 has_runtime ? runtime_layer : NULL));
+}
+
+const struct method method_status[] = {
+	{"Status", ROLE_OBSERVER, status},
+	{"Version", ROLE_OBSERVER, version},
+	{"Layers", ROLE_OBSERVER, layers},
+	{NULL, ROLE_ADMIN, NULL},
+};
