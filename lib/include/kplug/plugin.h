@@ -284,9 +284,12 @@ struct kp_plugin {
 	((pointer)->size >= (size_t)((const char *)(&(pointer)->field + 1) -             \
 				     (const char *)(pointer)))
 
-/* The one symbol that a plugin exports. */
+/*
+ * The one symbol that a plugin exports; visible by its declaration, since g++
+ * ignores that attribute, with a warning, at a definition.
+ */
 #if defined(__GNUC__)
-#define KPLUG_PLUGIN_EXPORT __attribute__((visibility("default"), used))
+#define KPLUG_PLUGIN_EXPORT __attribute__((used))
 #else
 #define KPLUG_PLUGIN_EXPORT
 #endif
