@@ -3,6 +3,7 @@
 #include "lib/trait.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "lib/json.h"
 #include "lib/text.h"
 
-static const double EXACT = 9007199254740992.0; /* 2^53 */
+static const int64_t EXACT = INT64_C(1) << 53;
 
 bool kp_scalar_equal(const struct kp_scalar *a, const struct kp_scalar *b)
 {
@@ -23,7 +24,7 @@ bool kp_scalar_equal(const struct kp_scalar *a, const struct kp_scalar *b)
 
 static bool is_integer(double number)
 {
-	return fabs(number) <= EXACT && floor(number) == number;
+	return fabs(number) <= (double)EXACT && floor(number) == number;
 }
 
 /* The shortest text that reads back as the same number. */
@@ -110,10 +111,12 @@ int kp_scalar_from_json(const json_t *value, const char *path, struct kp_scalar 
 
 	if (json_is_number(value)) {
 		s.number = json_number_value(value);
-		if (json_is_integer(value) && !is_integer(s.number))
+		/* As a double a larger one could look like another. */
+		json_int_t integer = json_integer_value(value);
+		if (integer > EXACT || integer < -EXACT)
 			return kp_diag_set(diag, "wrong_type", path,
-				"%s: %lld is beyond 2^53", path,
-				(long long)json_integer_value(value));
+				"%s: %" JSON_INTEGER_FORMAT " is beyond 2^53", path,
+				integer);
 	} else if (json_is_boolean(value)) {
 		s.kind = KP_SCALAR_BOOL;
 		s.number = json_is_true(value);
