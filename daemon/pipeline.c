@@ -7,20 +7,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/cache_save.h"
 #include "daemon/memory.h"
 #include "daemon/stale.h"
 #include "daemon/way.h"
 
-enum {
-	WIDTH = 2,	 /* of libuv's four threads */
-	WRITE_MS = 1000, /* of calm before the cache is written */
-};
+enum { WIDTH = 2 }; /* of libuv's four threads */
 
-/* Reading or writing the cache, in the pool. */
-struct keeping {
+/* Store and cache are opened in the pool. */
+struct opening {
 	struct lane_job job;
 	struct pipeline *pipeline;
-	struct cache snapshot;
 	struct kp_diag diag;
 	int failed;
 };
@@ -38,10 +35,9 @@ struct pipeline {
 	struct cache cache;
 	struct kp_diags warnings;
 	struct memory memory;
-	struct keeping keeping;
-	uv_timer_t calm;
+	struct cache_save save;
+	struct opening opening;
 	bool open; /* store and cache have been looked at */
-	bool changed, writing;
 
 	struct way *ways; /* wanted */
 	size_t leaving;	  /* ways that are not, and are not freed yet */
@@ -115,19 +111,14 @@ static void timer_closed(uv_handle_t *handle)
 		closed(context);
 }
 
-static void write_cache(struct pipeline *pipeline);
-
 static void close_when_idle(struct pipeline *pipeline)
 {
 	if (!pipeline->closing || pipeline->ended || !pipeline->open ||
-		pipeline->writing || pipeline->leaving > 0 || pipeline->checks > 0)
+		pipeline->leaving > 0 || pipeline->checks > 0 ||
+		!cache_save_flush(&pipeline->save))
 		return;
-	if (pipeline->changed) {
-		write_cache(pipeline);
-		return;
-	}
 	pipeline->ended = true;
-	uv_close((uv_handle_t *)&pipeline->calm, timer_closed);
+	cache_save_close(&pipeline->save, timer_closed, pipeline);
 }
 
 void pipeline_close(
@@ -136,26 +127,12 @@ void pipeline_close(
 	pipeline->closing = true;
 	pipeline->closed = closed;
 	pipeline->closed_context = context;
-	(void)uv_timer_stop(&pipeline->calm);
 	while (pipeline->ways)
 		pipeline_cancel(pipeline, pipeline->ways->manifest.name);
 	close_when_idle(pipeline);
 }
 
 /* ---- the cache on disk --------------------------------------------------------- */
-
-static struct keeping *keeping_of(struct lane_job *job)
-{
-	return (struct keeping *)((char *)job - offsetof(struct keeping, job));
-}
-
-static void write_work(struct lane_job *job)
-{
-	struct keeping *keeping = keeping_of(job);
-
-	keeping->failed = cache_write(&keeping->snapshot,
-		keeping->pipeline->settings.cache_dir, &keeping->diag);
-}
 
 static bool is_reported(const struct pipeline *pipeline, const char *code)
 {
@@ -166,68 +143,47 @@ static bool is_reported(const struct pipeline *pipeline, const char *code)
 }
 
 /* A cache that cannot be written costs the next start its speed: said once. */
-static void written(struct lane_job *job)
+static void saved(void *context, const struct kp_diag *diag)
 {
-	struct keeping *keeping = keeping_of(job);
-	struct pipeline *pipeline = keeping->pipeline;
+	struct pipeline *pipeline = context;
 
-	cache_finish(&keeping->snapshot);
-	pipeline->writing = false;
-	if (keeping->failed && !is_reported(pipeline, keeping->diag.code))
-		kp_diags_add(&pipeline->warnings, &keeping->diag);
-	if (pipeline->changed)
-		pipeline_cache_changed(pipeline);
+	if (diag && !is_reported(pipeline, diag->code))
+		kp_diags_add(&pipeline->warnings, diag);
 	close_when_idle(pipeline);
-}
-
-static void write_cache(struct pipeline *pipeline)
-{
-	struct keeping *keeping = &pipeline->keeping;
-
-	pipeline->changed = false;
-	if (pipeline->writing ||
-		cache_snapshot(&pipeline->cache, &keeping->snapshot) < 0) {
-		pipeline->changed = pipeline->writing;
-		return;
-	}
-	pipeline->writing = true;
-	lane_add(&pipeline->lane, &keeping->job, write_work, written);
-}
-
-static void calm(uv_timer_t *timer)
-{
-	write_cache(timer->data);
 }
 
 void pipeline_cache_changed(struct pipeline *pipeline)
 {
-	pipeline->changed = true;
-	if (!pipeline->closing && !uv_is_active((uv_handle_t *)&pipeline->calm))
-		(void)uv_timer_start(&pipeline->calm, calm, WRITE_MS, 0);
+	cache_save_later(&pipeline->save);
 }
 
 /* ---- opening ------------------------------------------------------------------- */
 
+static struct opening *opening_of(struct lane_job *job)
+{
+	return (struct opening *)((char *)job - offsetof(struct opening, job));
+}
+
 /* The loop thread leaves store and cache alone until this is done. */
 static void open_work(struct lane_job *job)
 {
-	struct keeping *keeping = keeping_of(job);
-	struct pipeline *pipeline = keeping->pipeline;
+	struct opening *opening = opening_of(job);
+	struct pipeline *pipeline = opening->pipeline;
 
 	pipeline->store =
 		store_open(pipeline->settings.store_dir, NULL, &pipeline->store_diag);
-	keeping->failed = cache_read(&pipeline->cache, pipeline->settings.cache_dir,
-		(int64_t)time(NULL), &keeping->diag);
+	opening->failed = cache_read(&pipeline->cache, pipeline->settings.cache_dir,
+		(int64_t)time(NULL), &opening->diag);
 }
 
 static void opened(struct lane_job *job)
 {
-	struct keeping *keeping = keeping_of(job);
-	struct pipeline *pipeline = keeping->pipeline;
+	struct opening *opening = opening_of(job);
+	struct pipeline *pipeline = opening->pipeline;
 
 	pipeline->open = true;
-	if (keeping->failed)
-		kp_diags_add(&pipeline->warnings, &keeping->diag);
+	if (opening->failed)
+		kp_diags_add(&pipeline->warnings, &opening->diag);
 	if (!pipeline->store)
 		kp_diags_add(&pipeline->warnings, &pipeline->store_diag);
 	for (struct way *way = pipeline->ways; way; way = way->next)
@@ -259,15 +215,15 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 	pipeline->pool = pool;
 	pipeline->done = done;
 	pipeline->context = context;
-	pipeline->calm.data = pipeline;
-	pipeline->keeping.pipeline = pipeline;
+	pipeline->opening.pipeline = pipeline;
+	lane_init(&pipeline->lane, loop, WIDTH);
 	if (copy_settings(pipeline, options) < 0 || cache_init(&pipeline->cache) < 0 ||
-		uv_timer_init(loop, &pipeline->calm) < 0) {
+		cache_save_init(&pipeline->save, &pipeline->lane, &pipeline->cache,
+			pipeline->settings.cache_dir, saved, pipeline) < 0) {
 		free_all(pipeline);
 		return NULL;
 	}
-	lane_init(&pipeline->lane, loop, WIDTH);
-	lane_add(&pipeline->lane, &pipeline->keeping.job, open_work, opened);
+	lane_add(&pipeline->lane, &pipeline->opening.job, open_work, opened);
 	return pipeline;
 }
 
