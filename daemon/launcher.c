@@ -66,7 +66,7 @@ static char **make_environment(void)
 /* A session of its own: a terminal's interrupt is the daemon's to handle. */
 static int spawn(const char *program, int socket, pid_t *pid)
 {
-	char *arguments[] = {(char *)program, "--launcher", NULL};
+	char *arguments[] = {(char *)program, (char *)"--launcher", NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;
