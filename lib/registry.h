@@ -89,6 +89,20 @@ int kp_registry_table(struct kp_registry *registry, uint64_t generation, void **
 int kp_registry_restore(struct kp_registry *registry, const void *bytes, size_t size,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/*
+ * A view of the latest table, the registry's own copy; valid until the next
+ * kp_registry_table or kp_registry_free. False when there is none yet.
+ */
+bool kp_registry_latest(const struct kp_registry *registry, struct kp_table *table);
+
+/*
+ * The policy score of a kernel ("plugin/kernel") in tables from now on: where
+ * rules of a policy will hand in what they found. 10 where nothing was set.
+ * Code bad_policy.
+ */
+int kp_registry_set_policy(struct kp_registry *registry, const char *kernel, int score,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 size_t kp_registry_count(const struct kp_registry *registry);
 /* Plugin i, in byte order of name; valid until the registry changes. */
 const char *kp_registry_name(const struct kp_registry *registry, size_t i);

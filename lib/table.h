@@ -44,8 +44,8 @@ size_t kp_table_plugins(const struct kp_table *table);
 /* What the table knows of a kernel beside its spec. */
 struct kp_entry_state {
 	const char *plugin;
-	enum kp_state state; /* the kernel's own: disabled, or its plugin's */
-	bool available;	     /* what the probe said */
+	enum kp_state state;	    /* the kernel's own: disabled, or its plugin's */
+	bool available;		    /* what the probe said */
 	const char *code, *message; /* when it is not usable; else NULL */
 	const char *source;	    /* operator, daemon, machine */
 	int policy;		    /* [0, 20), 10 neutral */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Every kernel of an operation: its rank, or all that excludes it. */
+#include <stdlib.h>
+
+#include "lib/json.h"
+#include "lib/predicate.h"
+#include "lib/rank.h"
+#include "lib/select.h"
+
+static json_t *exclusions_json(const struct kp_exclusions *exclusions)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < exclusions->count; i++) {
+		const struct kp_exclusion *e = &exclusions->items[i];
+		/* Cutting to fit may have split a character. */
+		json_t *item = json_pack("{s:s, s:o, s:o, s:s}", "code", e->code,
+			"required", kp_json_clean_string(e->required), "actual",
+			kp_json_clean_string(e->actual), "source", e->source);
+		if (json_array_append_new(list, item) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* Adds the candidate to the eligible or to the others. */
+static int explain_kernel(const struct kp_query *query, size_t kernel,
+	struct kp_exclusions *exclusions, json_t *eligible, json_t *others)
+{
+	char id[KP_KERNEL_ID_BYTES];
+	struct kp_rank rank = kp_rank_of(query, kernel);
+
+	exclusions->count = 0;
+	bool passes = kp_predicate_check(query, kernel, 0, exclusions, NULL);
+	json_t *position =
+		passes ? json_integer((json_int_t)json_array_size(eligible) + 1)
+		       : json_null();
+	json_t *candidate = json_pack("{s:s, s:b, s:o, s:o, s:o}", "kernel",
+		kp_table_kernel_id(query->table, kernel, id, sizeof(id)), "eligible",
+		passes, "position", position, "rank", kp_rank_json(&rank), "reasons",
+		exclusions_json(exclusions));
+	return json_array_append_new(passes ? eligible : others, candidate);
+}
+
+static json_t *explain_all(const struct kp_query *query, struct kp_exclusions *exclusions)
+{
+	struct kp_walk walk;
+	json_t *eligible = json_array();
+	json_t *others = json_array();
+	size_t kernel;
+	int result = eligible && others ? kp_walk_init_all(&walk, query) : -1;
+
+	if (result == 0) {
+		while (result == 0 && kp_walk_next(&walk, &kernel))
+			result = explain_kernel(
+				query, kernel, exclusions, eligible, others);
+		kp_walk_finish(&walk);
+	}
+	if (result == 0)
+		result = json_array_extend(eligible, others);
+	json_decref(others);
+	if (result == 0)
+		return eligible;
+	json_decref(eligible);
+	return NULL;
+}
+
+json_t *kp_explain_json(const struct kp_table *table, const struct kp_request *request)
+{
+	struct kp_query query;
+	struct kp_exclusions *exclusions = malloc(sizeof(*exclusions));
+	json_t *candidates = NULL;
+
+	if (exclusions && kp_query_init(&query, table, request, NULL) == 0)
+		candidates = explain_all(&query, exclusions);
+	free(exclusions);
+	return candidates;
+}
+
+json_t *kp_exclusions_json(
+	const struct kp_table *table, const struct kp_request *request, size_t kernel)
+{
+	struct kp_query query;
+	struct kp_exclusions *exclusions = malloc(sizeof(*exclusions));
+	json_t *list = NULL;
+
+	if (exclusions && kp_query_init(&query, table, request, NULL) == 0) {
+		exclusions->count = 0;
+		kp_predicate_check(&query, kernel, request->force ? KP_SKIP_FIT : 0,
+			exclusions, NULL);
+		list = exclusions_json(exclusions);
+	}
+	free(exclusions);
+	return list;
+}

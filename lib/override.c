@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Which kernel an override names, and whether it may have its way. */
+#include "lib/override.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/predicate.h"
+#include "lib/rank.h"
+
+static unsigned skipped(const struct kp_query *query)
+{
+	return query->request->force ? KP_SKIP_FIT : 0;
+}
+
+static int ineligible(const struct kp_query *query, const char *value, size_t kernel,
+	struct kp_diag *diag)
+{
+	struct kp_exclusions exclusions = {.count = 0};
+	char id[KP_KERNEL_ID_BYTES];
+
+	kp_predicate_check(query, kernel, skipped(query), &exclusions, NULL);
+	const struct kp_exclusion *first = &exclusions.items[0];
+	return kp_diag_set(diag, "override_ineligible", value,
+		"the override %s names %s, which is not eligible: %s: required %s, is %s",
+		value, kp_table_kernel_id(query->table, kernel, id, sizeof(id)),
+		first->code, first->required, first->actual);
+}
+
+static void take(const struct kp_query *query, struct kp_decision *decision,
+	size_t kernel, size_t device)
+{
+	decision->selected = kernel;
+	decision->device = device == SIZE_MAX ? NULL : query->devices[device].id;
+}
+
+static int take_kernel(const struct kp_query *query, const char *value, size_t kernel,
+	struct kp_decision *decision, struct kp_diag *diag)
+{
+	size_t device;
+
+	if (!kp_predicate_check(query, kernel, skipped(query), NULL, &device))
+		return ineligible(query, value, kernel, diag);
+	if (device == SIZE_MAX)
+		/* Forced past the device: name the one that passes all the same. */
+		kp_predicate_check(query, kernel, 0, NULL, &device);
+	take(query, decision, kernel, device);
+	return 0;
+}
+
+static bool has_solution(const struct kp_query *query, size_t kernel, uint32_t solution)
+{
+	const unsigned char *profile =
+		kp_table_profile(query->table, kp_table_kernel(query->table, kernel));
+	return kp_load32(profile + KP_PROFILE_SOLUTION) == solution;
+}
+
+/* The best eligible kernel of a solution. */
+static int take_solution(const struct kp_query *query, const char *value,
+	uint32_t solution, struct kp_decision *decision, struct kp_diag *missing,
+	struct kp_diag *diag)
+{
+	struct kp_walk walk;
+	size_t kernel;
+	size_t first = SIZE_MAX;
+	int result = -1;
+
+	if (kp_walk_init_all(&walk, query) < 0)
+		return kp_diag_no_memory(diag);
+	while (result < 0 && kp_walk_next(&walk, &kernel)) {
+		if (!has_solution(query, kernel, solution))
+			continue;
+		if (first == SIZE_MAX)
+			first = kernel;
+		size_t device;
+		if (!kp_predicate_check(query, kernel, skipped(query), NULL, &device))
+			continue;
+		take(query, decision, kernel, device);
+		result = 0;
+	}
+	kp_walk_finish(&walk);
+	if (result == 0)
+		return 0;
+	if (first != SIZE_MAX)
+		return ineligible(query, value, first, diag);
+	if (diag)
+		*diag = *missing;
+	return -1;
+}
+
+/* A kernel's id or name goes before a solution. */
+static int try(const struct kp_query *query, const char *value,
+	struct kp_decision *decision, struct kp_diag *diag)
+{
+	struct kp_diag why;
+	size_t kernel;
+
+	if (kp_table_find(
+		    query->table, query->request->operation, value, &kernel, &why) == 0)
+		return take_kernel(query, value, kernel, decision, diag);
+	uint32_t solution = kp_table_symbol(query->table, value);
+	if (solution && strcmp(why.code, "no_such_kernel") == 0)
+		return take_solution(query, value, solution, decision, &why, diag);
+	if (diag)
+		*diag = why;
+	return -1;
+}
+
+static void ignore(struct kp_decision *decision, const char *value,
+	enum kp_override_source source, const struct kp_diag *why)
+{
+	size_t i = decision->n_ignored++;
+
+	decision->ignored[i].value = value;
+	decision->ignored[i].source = source;
+	decision->ignored[i].code = why ? why->code : NULL;
+	(void)snprintf(decision->ignored[i].message, sizeof(decision->ignored[i].message),
+		"%.*s", (int)sizeof(decision->ignored[i].message) - 1,
+		why ? why->message : "a stronger override is present");
+}
+
+int kp_override_apply(
+	const struct kp_query *query, struct kp_decision *decision, struct kp_diag *diag)
+{
+	for (unsigned s = 0; s < KP_OVERRIDES; s++) {
+		struct kp_diag why;
+		const char *value =
+			s == KP_OVERRIDE_PIN
+				? kp_table_pin(query->table, query->request->operation)
+				: query->request->overrides[s];
+		if (!value)
+			continue;
+		if (decision->overridden) {
+			ignore(decision, value, s, NULL);
+		} else if (try(query, value, decision, &why) == 0) {
+			decision->overridden = true;
+			decision->source = s;
+			decision->override_value = value;
+		} else if (s == KP_OVERRIDE_PIN) {
+			ignore(decision, value, s, &why);
+		} else {
+			if (diag)
+				*diag = why;
+			return -1;
+		}
+	}
+	return 0;
+}

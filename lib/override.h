@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Overrides: the first that is present decides, if it is eligible. */
+#ifndef KP_LIB_OVERRIDE_H
+#define KP_LIB_OVERRIDE_H
+
+#include "lib/query.h"
+#include "lib/select.h"
+
+/*
+ * Applies the request's overrides and the table's pin to *decision: selected and
+ * overridden, or untouched when none applies; what gave way is in ignored.
+ * Codes override_ineligible, no_such_kernel, ambiguous_name; never for a pin.
+ */
+int kp_override_apply(const struct kp_query *query, struct kp_decision *decision,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a kernel must pass to be eligible, one row a predicate: the same rows
+ * answer "does it pass?" and "why not?".
+ *
+ * Codes of exclusions, in the order of the rows (stable):
+ *   excluded_by_request   left out by `without`
+ *   plugin_disabled, kernel_disabled, plugin_failed, plugin_rejected,
+ *   quarantined, pending, plugin_masked, plugin_missing   its state
+ *   unavailable           the probe said no
+ *   signature             none of its signatures is the one asked for
+ *   solution, layout, missing_feature   what the request demands
+ *   device_kind, vendor, min_arch, max_arch, arch_unknown,
+ *   missing_device_feature   of the device that comes closest
+ *   family_revision       written for an earlier revision than what is asked
+ *   trait, trait_required, shape   a value that it does not accept, or lacks
+ */
+#ifndef KP_LIB_PREDICATE_H
+#define KP_LIB_PREDICATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/query.h"
+
+enum { KP_EXCLUSIONS = 48 };
+
+/* code and source are static. More than KP_EXCLUSIONS are not kept. */
+struct kp_exclusion {
+	const char *code, *source;
+	char required[256], actual[256];
+};
+struct kp_exclusions {
+	size_t count;
+	struct kp_exclusion items[KP_EXCLUSIONS];
+};
+
+/* Groups of predicates that can be left aside. */
+enum kp_skip {
+	KP_SKIP_STATE = 1,     /* disabled, failed, quarantined, unavailable */
+	KP_SKIP_SIGNATURE = 2, /* known to be equal */
+	KP_SKIP_FIT = 4,       /* device, traits, shape: what force leaves aside */
+};
+
+/*
+ * Is the kernel eligible? With `out` every predicate is looked at and all that
+ * exclude it are added. *device (may be NULL) is the index in query->devices
+ * that passed, SIZE_MAX for none.
+ */
+bool kp_predicate_check(const struct kp_query *query, size_t kernel, unsigned skip,
+	struct kp_exclusions *out, size_t *device);
+
+/*
+ * Is it off because somebody or something turned it off (disabled, failed,
+ * quarantined, unavailable), not because of what it is? Then *code and *message
+ * say why.
+ */
+bool kp_predicate_is_off(const struct kp_table *table, size_t kernel, const char **code,
+	const char **message);
+
+/* What the rows see. */
+struct kp_subject {
+	size_t index, device;
+	const unsigned char *kernel, *profile;
+};
+bool kp_predicate_device(const struct kp_query *query, struct kp_subject *subject,
+	struct kp_exclusions *out);
+bool kp_predicate_role(const struct kp_query *query, struct kp_subject *subject,
+	struct kp_exclusions *out);
+bool kp_predicate_revision(const struct kp_query *query, struct kp_subject *subject,
+	struct kp_exclusions *out);
+bool kp_predicate_traits(const struct kp_query *query, struct kp_subject *subject,
+	struct kp_exclusions *out);
+
+/* The next free exclusion; NULL when there is no room. */
+struct kp_exclusion *kp_exclude(
+	struct kp_exclusions *out, const char *code, const char *source);
+/* "a, b" of a list of texts, "none" for an empty one; returns `text`. */
+const char *kp_predicate_join(
+	const struct kp_table *table, struct kp_list list, char *text, size_t size);
+
+#endif

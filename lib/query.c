@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks up what a request names: operation, solution, features, what is left out. */
+#include "lib/query.h"
+
+#include <string.h>
+
+#include "lib/text.h"
+
+static int unknown_operation(
+	const struct kp_table *table, const char *operation, struct kp_diag *diag)
+{
+	size_t count = kp_table_count(table, KP_SECTION_OPERATIONS);
+	const char *names[256];
+	size_t n = count < 256 ? count : 256;
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = kp_table_text(table,
+			kp_load32(kp_table_record(table, KP_SECTION_OPERATIONS, i) +
+				  KP_OPERATION_NAME));
+	const char *nearest = kp_text_nearest(operation, names, n);
+	if (nearest)
+		return kp_diag_set(diag, "unknown_operation", operation,
+			"no kernel and no family has the operation %s; did you mean %s?",
+			operation, nearest);
+	return kp_diag_set(diag, "unknown_operation", operation,
+		"no kernel and no family has the operation %s", operation);
+}
+
+/* "plugin" or "plugin/kernel"; names that are not there leave nothing out. */
+static void leave_out(struct kp_query *query, const char *name)
+{
+	const struct kp_table *table = query->table;
+	size_t plugin = SIZE_MAX;
+	size_t kernel = SIZE_MAX;
+
+	if (strchr(name, '/')) {
+		if (kp_table_find(table, NULL, name, &kernel, NULL) == 0)
+			plugin = kp_load32(
+				kp_table_kernel(table, kernel) + KP_KERNEL_PLUGIN);
+	} else {
+		plugin = kp_table_plugin(table, name);
+	}
+	if (plugin == SIZE_MAX) {
+		if (!query->unknown_without)
+			query->unknown_without = name;
+		return;
+	}
+	query->without[query->n_without].name = name;
+	query->without[query->n_without].plugin = plugin;
+	query->without[query->n_without++].kernel = kernel;
+}
+
+int kp_query_init(struct kp_query *query, const struct kp_table *table,
+	const struct kp_request *request, struct kp_diag *diag)
+{
+	query->table = table;
+	query->request = request;
+	query->n_traits = query->n_values = query->n_devices = query->n_without = 0;
+	query->unknown_without = NULL;
+	query->operation = kp_table_operation(table, request->operation);
+	if (query->operation == SIZE_MAX)
+		return unknown_operation(table, request->operation, diag);
+	query->family = kp_table_family(table, query->operation);
+	query->solution =
+		request->solution ? kp_table_symbol(table, request->solution) : 0;
+	query->layout = request->layout ? kp_table_symbol(table, request->layout) : 0;
+	for (size_t i = 0; i < request->n_features; i++)
+		query->features[i] = kp_table_symbol(table, request->features[i]);
+	for (size_t i = 0; i < request->n_without && i < KP_QUERY_WITHOUT; i++)
+		leave_out(query, request->without[i]);
+	if (kp_query_signature(query, diag) < 0 || kp_query_values(query, diag) < 0)
+		return -1;
+	return kp_query_devices(query, diag);
+}

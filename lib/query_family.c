@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* What a family of a table knows by name, and what somebody may have meant. */
+#include <string.h>
+
+#include "lib/query.h"
+#include "lib/text.h"
+
+enum { NAMES_OFFERED = 160 };
+
+struct names {
+	const char *items[NAMES_OFFERED];
+	size_t count;
+};
+
+struct range {
+	size_t first, end;
+};
+
+static struct range range_of(const unsigned char *family, unsigned field)
+{
+	size_t first = kp_load32(family + field);
+	return (struct range){first, first + kp_load32(family + field + 4)};
+}
+
+static const char *name_at(
+	const struct kp_table *table, enum kp_section section, size_t i, unsigned field)
+{
+	return kp_table_text(
+		table, kp_load32(kp_table_record(table, section, i) + field));
+}
+
+const unsigned char *kp_query_rule(
+	const struct kp_table *table, const unsigned char *family, const char *name)
+{
+	if (!family)
+		return NULL;
+	struct range range = range_of(family, KP_FAMILY_RULE_RANGE);
+	for (size_t i = range.first; i < range.end; i++)
+		if (strcmp(name_at(table, KP_SECTION_RULES, i, KP_RULE_NAME), name) == 0)
+			return kp_table_record(table, KP_SECTION_RULES, i);
+	return NULL;
+}
+
+bool kp_query_is_dim(
+	const struct kp_table *table, const unsigned char *family, const char *name)
+{
+	if (!family)
+		return false;
+	struct kp_list dims =
+		kp_table_list(table, kp_load32(family + KP_FAMILY_DIM_LIST));
+	for (size_t i = 0; i < dims.count; i++)
+		if (strcmp(kp_table_text(table, kp_list_get(dims, i)), name) == 0)
+			return true;
+	return false;
+}
+
+bool kp_query_is_derived(
+	const struct kp_table *table, const unsigned char *family, const char *name)
+{
+	if (!family)
+		return false;
+	struct range range = range_of(family, KP_FAMILY_DERIVED_RANGE);
+	for (size_t i = range.first; i < range.end; i++)
+		if (strcmp(name_at(table, KP_SECTION_DERIVED, i, KP_DERIVED_NAME),
+			    name) == 0)
+			return true;
+	return false;
+}
+
+static void offer(struct names *names, const char *name)
+{
+	if (names->count < NAMES_OFFERED)
+		names->items[names->count++] = name;
+}
+
+static void offer_range(struct names *names, const struct kp_table *table,
+	struct range range, enum kp_section section, unsigned field)
+{
+	for (size_t i = range.first; i < range.end; i++)
+		offer(names, name_at(table, section, i, field));
+}
+
+static void offer_dims(
+	struct names *names, const struct kp_table *table, const unsigned char *family)
+{
+	struct kp_list dims =
+		kp_table_list(table, kp_load32(family + KP_FAMILY_DIM_LIST));
+	for (size_t i = 0; i < dims.count; i++)
+		offer(names, kp_table_text(table, kp_list_get(dims, i)));
+}
+
+const char *kp_query_nearest_trait(
+	const struct kp_table *table, const unsigned char *family, const char *name)
+{
+	struct names names = {.count = 0};
+
+	if (!family)
+		return NULL;
+	offer_range(&names, table, range_of(family, KP_FAMILY_RULE_RANGE),
+		KP_SECTION_RULES, KP_RULE_NAME);
+	offer_dims(&names, table, family);
+	offer_range(&names, table, range_of(family, KP_FAMILY_DERIVED_RANGE),
+		KP_SECTION_DERIVED, KP_DERIVED_NAME);
+	return kp_text_nearest(name, names.items, names.count);
+}
+
+const char *kp_query_nearest_dim(
+	const struct kp_table *table, const unsigned char *family, const char *name)
+{
+	struct names names = {.count = 0};
+
+	if (!family)
+		return NULL;
+	offer_dims(&names, table, family);
+	return kp_text_nearest(name, names.items, names.count);
+}
+
+const char *kp_query_nearest_role(
+	const struct kp_table *table, const unsigned char *family, const char *name)
+{
+	struct names names = {.count = 0};
+
+	if (!family)
+		return NULL;
+	offer_range(&names, table, range_of(family, KP_FAMILY_ROLE_RANGE),
+		KP_SECTION_ROLES, KP_ROLE_NAME);
+	return kp_text_nearest(name, names.items, names.count);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The signature of a query: checked against the roles of the family, and reduced
+ * to the key roles, which are what kernels are indexed by.
+ */
+#include <string.h>
+
+#include "lib/query.h"
+
+/* One operand of a canonical text. */
+struct operand {
+	const char *text;
+	size_t length;
+	char role[72];
+};
+
+static bool next_operand(const char **at, struct operand *operand)
+{
+	if (!**at)
+		return false;
+	size_t role = strcspn(*at, "=,");
+	operand->text = *at;
+	operand->length = strcspn(*at, ",");
+	if (role >= sizeof(operand->role))
+		role = sizeof(operand->role) - 1;
+	memcpy(operand->role, *at, role);
+	operand->role[role] = '\0';
+	*at += operand->length;
+	*at += **at == ',';
+	return true;
+}
+
+static int unknown_role(struct kp_query *query, const char *role, struct kp_diag *diag)
+{
+	const char *nearest = kp_query_nearest_role(query->table, query->family, role);
+	if (nearest)
+		return kp_diag_set(diag, "unknown_role", role,
+			"%s has no role %s; did you mean %s?", query->request->operation,
+			role, nearest);
+	return kp_diag_set(diag, "unknown_role", role, "%s has no role %s",
+		query->request->operation, role);
+}
+
+static bool names_role(const char *signature, const char *role)
+{
+	struct operand operand;
+	while (next_operand(&signature, &operand))
+		if (strcmp(operand.role, role) == 0)
+			return true;
+	return false;
+}
+
+static int check_key_roles(struct kp_query *query, struct kp_diag *diag)
+{
+	size_t first = kp_load32(query->family + KP_FAMILY_ROLE_RANGE);
+	size_t count = kp_load32(query->family + KP_FAMILY_ROLE_RANGE + 4);
+
+	for (size_t i = first; i < first + count; i++) {
+		const unsigned char *role =
+			kp_table_record(query->table, KP_SECTION_ROLES, i);
+		const char *name =
+			kp_table_text(query->table, kp_load32(role + KP_ROLE_NAME));
+		if ((role[KP_ROLE_BITS] & (KP_ROLE_KEY | KP_ROLE_OPTIONAL)) !=
+				KP_ROLE_KEY ||
+			names_role(query->signature, name))
+			continue;
+		return kp_diag_set(diag, "missing_role", name,
+			"the signature %s lacks the role %s", query->signature, name);
+	}
+	return 0;
+}
+
+/* Copies the operands of key roles to the buffer; remembers the latest role. */
+static int reduce(struct kp_query *query, struct kp_diag *diag)
+{
+	const char *at = query->signature;
+	struct operand operand;
+	size_t used = 0;
+
+	while (next_operand(&at, &operand)) {
+		const unsigned char *role =
+			kp_family_role_record(query->table, query->family, operand.role);
+		if (!role || !(role[KP_ROLE_BITS] & (KP_ROLE_KEY | KP_ROLE_OPTIONAL)))
+			return unknown_role(query, operand.role, diag);
+		unsigned revision = kp_load32(role + KP_ROLE_REVISION);
+		if (revision > query->late_revision) {
+			query->late_revision = revision;
+			query->late_role = kp_table_text(
+				query->table, kp_load32(role + KP_ROLE_NAME));
+		}
+		if (!(role[KP_ROLE_BITS] & KP_ROLE_KEY))
+			continue;
+		if (used + operand.length + 2 > sizeof(query->buffer))
+			return kp_diag_set(diag, "bad_signature", query->signature,
+				"the signature is too long");
+		if (used > 0)
+			query->buffer[used++] = ',';
+		memcpy(query->buffer + used, operand.text, operand.length);
+		used += operand.length;
+	}
+	query->buffer[used] = '\0';
+	query->key_signature = query->buffer;
+	return check_key_roles(query, diag);
+}
+
+int kp_query_signature(struct kp_query *query, struct kp_diag *diag)
+{
+	const char *operation = query->request->operation;
+
+	query->signature = query->key_signature = query->late_role = NULL;
+	query->late_revision = 1;
+	query->entry = SIZE_MAX;
+	query->entry_text = 0;
+	if (query->request->any_signature)
+		return 0;
+	query->signature = query->request->signature;
+	if (!query->signature && query->family)
+		query->signature = kp_table_text_or_null(
+			query->table, kp_load32(query->family + KP_FAMILY_SIGNATURE));
+	if (!query->signature)
+		return kp_diag_set(diag, "no_signature", operation,
+			"%s has no default signature: the request must have one",
+			operation);
+	query->key_signature = query->signature;
+	if (query->family && reduce(query, diag) < 0)
+		return -1;
+	query->entry = kp_table_signature(query->table, operation, query->key_signature);
+	if (query->entry != SIZE_MAX)
+		query->entry_text =
+			kp_load32(kp_table_record(query->table, KP_SECTION_SIGNATURES,
+					  query->entry) +
+				  KP_SIGNATURE_TEXT);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernels of a query in order of rank: policy, objective, priority, then names.
+ * Knows nothing of eligibility.
+ */
+#ifndef KP_LIB_RANK_H
+#define KP_LIB_RANK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/query.h"
+
+/* The kernels are sorted by policy and priority; the objective is a second pass. */
+struct kp_walk {
+	const struct kp_query *query;
+	const unsigned char *items; /* words, or `own` */
+	uint32_t *own;
+	size_t count, at, first, end;
+	bool untagged;
+};
+
+/* The kernels of the query's signature. With any_signature those of the operation. */
+int kp_walk_init(struct kp_walk *walk, const struct kp_query *query)
+	__attribute__((warn_unused_result));
+/* All kernels of the operation. -1: memory. */
+int kp_walk_init_all(struct kp_walk *walk, const struct kp_query *query)
+	__attribute__((warn_unused_result));
+bool kp_walk_next(struct kp_walk *walk, size_t *kernel);
+void kp_walk_finish(struct kp_walk *walk);
+
+struct kp_rank kp_rank_of(const struct kp_query *query, size_t kernel);
+bool kp_rank_equal(const struct kp_rank *a, const struct kp_rank *b);
+/* "policy=14 objective=1 priority=10"; returns `text`. */
+const char *kp_rank_print(const struct kp_rank *rank, char *text, size_t size);
+json_t *kp_rank_json(const struct kp_rank *rank);
+
+#endif

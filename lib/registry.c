@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* The registry's plugins by name, and simple questions about them. */
+#include "lib/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/registry_plugin.h"
+#include "lib/text.h"
+
+struct kp_registry *kp_registry_new(const struct kp_families *families,
+	const struct kp_platform *platform, const struct kp_version *host,
+	kp_change_fn *changed, void *context)
+{
+	struct kp_registry *registry = calloc(1, sizeof(*registry));
+	if (!registry)
+		return NULL;
+	registry->families = families;
+	registry->platform = platform;
+	registry->host = *host;
+	registry->changed = changed;
+	registry->context = context;
+	registry->dirty = true;
+	return registry;
+}
+
+void kp_plugin_forget(struct kp_plugin *plugin)
+{
+	if (plugin->has_verdict)
+		kp_verdict_finish(&plugin->verdict);
+	plugin->has_verdict = false;
+	if (plugin->note)
+		kp_note_finish(plugin->note);
+	free(plugin->note);
+	plugin->note = NULL;
+	json_decref(plugin->about);
+	json_decref(plugin->warnings);
+	plugin->about = plugin->warnings = NULL;
+	plugin->in_table = false;
+}
+
+void kp_plugin_free(struct kp_plugin *plugin)
+{
+	if (!plugin)
+		return;
+	kp_plugin_forget(plugin);
+	if (plugin->has_manifest)
+		kp_manifest_finish(&plugin->manifest);
+	free(plugin->name);
+	free(plugin->code);
+	free(plugin->message);
+	free(plugin);
+}
+
+void kp_registry_free(struct kp_registry *registry)
+{
+	if (!registry)
+		return;
+	for (size_t i = 0; i < registry->count; i++)
+		kp_plugin_free(registry->plugins[i]);
+	for (size_t i = 0; i < registry->n_policies; i++)
+		free(registry->policies[i].kernel);
+	free(registry->plugins);
+	free(registry->policies);
+	free(registry->bytes);
+	kp_decisions_finish(&registry->decisions);
+	free(registry);
+}
+
+/* Where the name is, or belongs. */
+static size_t place(const struct kp_registry *registry, const char *name, bool *found)
+{
+	size_t low = 0;
+	size_t high = registry->count;
+
+	*found = false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(registry->plugins[middle]->name, name);
+		if (order == 0)
+			*found = true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct kp_plugin *kp_registry_find(const struct kp_registry *registry, const char *name)
+{
+	bool found;
+	size_t i = place(registry, name, &found);
+	return found ? registry->plugins[i] : NULL;
+}
+
+struct kp_plugin *kp_registry_add(struct kp_registry *registry, const char *name)
+{
+	bool found;
+	size_t at = place(registry, name, &found);
+	struct kp_plugin **plugins = reallocarray(
+		registry->plugins, registry->count + 1, sizeof(const void *));
+	if (!plugins)
+		return NULL;
+	registry->plugins = plugins;
+	struct kp_plugin *plugin = calloc(1, sizeof(*plugin));
+	if (!plugin)
+		return NULL;
+	plugin->name = strdup(name);
+	if (!plugin->name) {
+		free(plugin);
+		return NULL;
+	}
+	memmove(plugins + at + 1, plugins + at,
+		(registry->count - at) * sizeof(const void *));
+	plugins[at] = plugin;
+	registry->count++;
+	return plugin;
+}
+
+const struct kp_manifest *kp_registry_manifest(
+	const struct kp_registry *registry, const char *plugin)
+{
+	const struct kp_plugin *found = kp_registry_find(registry, plugin);
+	if (!found || !found->has_manifest || found->manifest.error ||
+		found->manifest.masked)
+		return NULL;
+	return &found->manifest;
+}
+
+bool kp_registry_is_dirty(const struct kp_registry *registry)
+{
+	return registry->dirty;
+}
+
+size_t kp_registry_count(const struct kp_registry *registry)
+{
+	return registry->count;
+}
+
+const char *kp_registry_name(const struct kp_registry *registry, size_t i)
+{
+	return registry->plugins[i]->name;
+}
+
+void kp_registry_states(const struct kp_registry *registry, size_t *counts)
+{
+	memset(counts, 0, KP_STATES * sizeof(*counts));
+	for (size_t i = 0; i < registry->count; i++)
+		counts[registry->plugins[i]->state]++;
+}
+
+json_t *kp_registry_pending(const struct kp_registry *registry)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; names && i < registry->count; i++) {
+		const struct kp_plugin *plugin = registry->plugins[i];
+		if (!plugin->pending || !kp_plugin_is_valid(plugin))
+			continue;
+		if (json_array_append_new(names, json_string(plugin->name)) < 0) {
+			json_decref(names);
+			return NULL;
+		}
+	}
+	return names;
+}
+
+bool kp_registry_state(
+	const struct kp_registry *registry, const char *plugin, enum kp_state *state)
+{
+	const struct kp_plugin *found = kp_registry_find(registry, plugin);
+	if (found)
+		*state = found->state;
+	return found != NULL;
+}
+
+const char *kp_registry_nearest(const struct kp_registry *registry, const char *plugin)
+{
+	const char **names = calloc(registry->count + 1, sizeof(*names));
+	if (!names)
+		return NULL;
+	for (size_t i = 0; i < registry->count; i++)
+		names[i] = registry->plugins[i]->name;
+	const char *nearest = kp_text_nearest(plugin, names, registry->count);
+	free(names);
+	return nearest;
+}
+
+bool kp_registry_latest(const struct kp_registry *registry, struct kp_table *table)
+{
+	if (registry->bytes)
+		*table = registry->latest;
+	return registry->bytes != NULL;
+}
+
+int kp_registry_set_policy(
+	struct kp_registry *registry, const char *kernel, int score, struct kp_diag *diag)
+{
+	if (score < 0 || score >= KP_PRIORITY_END)
+		return kp_diag_set(diag, "bad_policy", kernel,
+			"a policy score is from 0 to %d, not %d", KP_PRIORITY_END - 1,
+			score);
+	registry->dirty = true;
+	for (size_t i = 0; i < registry->n_policies; i++) {
+		if (strcmp(registry->policies[i].kernel, kernel) != 0)
+			continue;
+		registry->policies[i].score = score;
+		return 0;
+	}
+	struct kp_policy *policies = reallocarray(
+		registry->policies, registry->n_policies + 1, sizeof(*policies));
+	if (!policies)
+		return kp_diag_no_memory(diag);
+	registry->policies = policies;
+	policies[registry->n_policies].kernel = strdup(kernel);
+	if (!policies[registry->n_policies].kernel)
+		return kp_diag_no_memory(diag);
+	policies[registry->n_policies++].score = score;
+	return 0;
+}
+
+static int no_such_plugin(
+	const struct kp_registry *registry, const char *name, struct kp_diag *diag)
+{
+	const char *nearest = kp_registry_nearest(registry, name);
+	return kp_diag_set(diag, "no_such_plugin", name, "there is no plugin %s%s%s%s",
+		name, nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
+}
+
+int kp_registry_resolve(
+	const struct kp_registry *registry, const char *name, struct kp_diag *diag)
+{
+	const char *slash = strchr(name, '/');
+	char plugin[KP_PLUGIN_ID_BYTES];
+	size_t length = slash ? (size_t)(slash - name) : strlen(name);
+	size_t kernel;
+
+	if (length >= sizeof(plugin))
+		return no_such_plugin(registry, name, diag);
+	memcpy(plugin, name, length);
+	plugin[length] = '\0';
+	if (!kp_registry_find(registry, plugin))
+		return no_such_plugin(registry, plugin, diag);
+	if (!slash)
+		return 0;
+	if (!registry->bytes)
+		return kp_diag_set(diag, "no_such_kernel", name,
+			"the kernels of %s are not known yet", plugin);
+	return kp_table_find(&registry->latest, NULL, name, &kernel, diag);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Applying a verdict: what a plugin is, taken over as a whole or refused as a whole. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/registry_plugin.h"
+
+/* What a verdict brings, before any of it is in the registry. */
+struct catch
+{
+	struct kp_note *note;
+	json_t *about, *warnings;
+	struct kp_diags notes;
+};
+
+static void drop_note(struct catch *catch)
+{
+	if (catch->note)
+		kp_note_finish(catch->note);
+	free(catch->note);
+	catch->note = NULL;
+}
+
+static void drop(struct catch *catch)
+{
+	drop_note(catch);
+	json_decref(catch->about);
+	json_decref(catch->warnings);
+	kp_diags_finish(&catch->notes);
+}
+
+/* A verdict that already says no keeps its own reason. */
+static int reject(struct kp_verdict *verdict, const struct kp_diag *why)
+{
+	if (verdict->state != KP_STATE_ACTIVE)
+		return 0;
+	char *message = strdup(why->message);
+	if (!message)
+		return -1;
+	free(verdict->message);
+	verdict->message = message;
+	verdict->state = KP_STATE_REJECTED;
+	(void)snprintf(verdict->code, sizeof(verdict->code), "%s", why->code);
+	return 0;
+}
+
+/* Reads and checks the note; one that is wrong leaves no kernel. */
+static int catch_note(const struct kp_registry *registry, const struct kp_plugin *plugin,
+	struct kp_verdict *verdict, struct catch *catch)
+{
+	struct kp_diag why = {.code = NULL};
+	struct kp_note *note = calloc(1, sizeof(*note));
+
+	if (!note)
+		return -1;
+	if (kp_note_from_json(verdict->note, note, &catch->notes, &why) < 0) {
+		free(note);
+		return strcmp(why.code, "no_memory") == 0 ? -1 : reject(verdict, &why);
+	}
+	catch->note = note;
+	catch->about = kp_note_about(note);
+	if (!catch->about)
+		return -1;
+	/* A plugin that is refused anyway may have kernels of any range. */
+	if (kp_note_fits(note, &registry->host, &why) == 0 &&
+		kp_registry_check(registry, note, plugin->manifest.priority_offset,
+			&catch->notes, &why) == 0)
+		return 0;
+	drop_note(catch);
+	return strcmp(why.code, "no_memory") == 0 ? -1 : reject(verdict, &why);
+}
+
+static int catch_all(const struct kp_registry *registry, const struct kp_plugin *plugin,
+	struct kp_verdict *verdict, struct catch *catch)
+{
+	for (size_t i = 0; i < verdict->warnings.count; i++)
+		kp_diags_add(&catch->notes, &verdict->warnings.items[i]);
+	if (verdict->note && catch_note(registry, plugin, verdict, catch) < 0)
+		return -1;
+	catch->warnings = kp_warnings_json(&catch->notes);
+	return catch->warnings ? 0 : -1;
+}
+
+int kp_registry_apply(struct kp_registry *registry, const char *plugin,
+	const char *manifest_digest, struct kp_verdict *verdict, int64_t now,
+	struct kp_diag *diag)
+{
+	struct kp_plugin *found = kp_registry_find(registry, plugin);
+	struct catch catch = {.note = NULL};
+
+	if (!found || !kp_registry_manifest(registry, plugin) ||
+		strcmp(found->manifest.digest, manifest_digest) != 0) {
+		kp_verdict_finish(verdict);
+		return 0;
+	}
+	if (catch_all(registry, found, verdict, &catch) < 0) {
+		drop(&catch);
+		kp_verdict_finish(verdict);
+		return kp_diag_no_memory(diag);
+	}
+	kp_diags_finish(&catch.notes);
+	kp_plugin_forget(found);
+	found->verdict = *verdict;
+	*verdict = (struct kp_verdict){.note = NULL};
+	found->has_verdict = true;
+	found->note = catch.note;
+	found->about = catch.about;
+	found->warnings = catch.warnings;
+	found->pending = false;
+	registry->dirty = true;
+	/* The note's text lives on in `note` until the next table. */
+	json_decref(found->verdict.note);
+	found->verdict.note = NULL;
+	return kp_registry_settle(registry, now, diag);
+}

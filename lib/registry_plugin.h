@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of a registry, for the files that make it up: lib/registry*.c. */
+#ifndef KP_LIB_REGISTRY_PLUGIN_H
+#define KP_LIB_REGISTRY_PLUGIN_H
+
+#include "lib/registry.h"
+#include "lib/table_build.h"
+#include "lib/table_read.h"
+
+/* A state with its reason. code is NULL when active; `text` may hold the message. */
+struct kp_standing {
+	enum kp_state state;
+	const char *code, *message, *source;
+	char text[512];
+};
+
+/*
+ * A plugin that was found. The verdict's note and kernels are kept until they
+ * are in a table; in_table says that the latest table has its kernels.
+ */
+struct kp_plugin {
+	char *name;
+	bool has_manifest; /* not yet for one that was restored from a table */
+	struct kp_manifest manifest;
+	bool pending; /* a verdict is on its way */
+	bool todo;    /* and somebody must be told so */
+	bool announced;
+	bool has_verdict;
+	struct kp_verdict verdict;
+	json_t *about;	      /* package, version, ... of the note; or NULL */
+	json_t *warnings;     /* array of Warning; or NULL */
+	struct kp_note *note; /* not in a table yet; or NULL */
+	bool in_table;
+	struct kp_plugin *original; /* of which this is a duplicate; or NULL */
+	bool same_digest;	    /* by the library, not only by its note's name */
+	enum kp_state state;	    /* what was last told */
+	char *code, *message;
+	const char *source;
+	int64_t since; /* 0: not known */
+};
+
+struct kp_policy {
+	char *kernel; /* plugin/kernel */
+	int score;
+};
+
+struct kp_registry {
+	const struct kp_families *families;
+	const struct kp_platform *platform;
+	struct kp_version host;
+	kp_change_fn *changed;
+	void *context;
+	size_t count;
+	struct kp_plugin **plugins; /* in byte order of name */
+	struct kp_decisions decisions;
+	size_t n_policies;
+	struct kp_policy *policies;
+	bool dirty;
+	void *bytes; /* the latest table, a copy of its own; or NULL */
+	struct kp_table latest;
+};
+
+enum { KP_PLUGIN_ID_BYTES = 200 };
+
+struct kp_plugin *kp_registry_find(const struct kp_registry *registry, const char *name);
+/* Adds a plugin of a new name; NULL when memory is exhausted. */
+struct kp_plugin *kp_registry_add(struct kp_registry *registry, const char *name);
+void kp_plugin_free(struct kp_plugin *plugin);
+/* Forgets what the verdict brought, its kernels included. */
+void kp_plugin_forget(struct kp_plugin *plugin);
+
+/* Is there a manifest, and nothing wrong with it? Restored ones count until the scan. */
+bool kp_plugin_is_valid(const struct kp_plugin *plugin);
+
+/*
+ * Its kernels' standing: as plugin, but a pending one keeps what it had.
+ * kp_registry_duplicates must have run.
+ */
+void kp_plugin_settled(const struct kp_registry *registry, const struct kp_plugin *plugin,
+	struct kp_standing *standing);
+/* Finds out whose duplicate each plugin is. -1: memory, and nothing has changed. */
+int kp_registry_duplicates(struct kp_registry *registry)
+	__attribute__((warn_unused_result));
+/*
+ * Works out all states anew and tells of those that changed. Memory can only be
+ * lacking for duplicates and messages: then -1, to be called again.
+ */
+int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/*
+ * Checks a note against families and the manifest's offset, which is added to
+ * the priorities. Codes of kp_family_check_signature, unknown_trait, bad_trait,
+ * bad_priority_offset; the object is the path in the note.
+ */
+int kp_registry_check(const struct kp_registry *registry, struct kp_note *note,
+	int offset, struct kp_diags *warnings, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/* The members of PluginInfo that come from a note. A new object, or NULL. */
+json_t *kp_note_about(const struct kp_note *note);
+/* Warnings of the interface; a new array, or NULL. */
+json_t *kp_warnings_json(const struct kp_diags *warnings);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing the table of a generation from notes and from the table before. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/registry_plugin.h"
+
+enum { NEUTRAL_POLICY = 10 };
+
+/* A kernel to write: of a new note (spec), or number `old` of the latest table. */
+struct source {
+	const char *operation, *name;
+	const struct kp_spec *spec;
+	uint32_t plugin, old;
+};
+
+struct sources {
+	struct source *items;
+	size_t count;
+};
+
+static struct kp_list old_kernels(const struct kp_registry *registry, const char *plugin)
+{
+	size_t i = kp_table_plugin(&registry->latest, plugin);
+
+	if (i == SIZE_MAX)
+		return (struct kp_list){NULL, 0};
+	return kp_table_list(&registry->latest,
+		kp_load32(kp_table_record(&registry->latest, KP_SECTION_PLUGINS, i) +
+			  KP_PLUGIN_KERNEL_LIST));
+}
+
+static size_t count_kernels(const struct kp_registry *registry)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < registry->count; i++) {
+		const struct kp_plugin *plugin = registry->plugins[i];
+		if (plugin->note)
+			n += plugin->note->n_kernels;
+		else if (plugin->in_table)
+			n += old_kernels(registry, plugin->name).count;
+	}
+	return n;
+}
+
+static const char *old_operation(const struct kp_table *table, size_t kernel)
+{
+	size_t operation =
+		kp_load32(kp_table_kernel(table, kernel) + KP_KERNEL_OPERATION);
+	return kp_table_text(table,
+		kp_load32(kp_table_record(table, KP_SECTION_OPERATIONS, operation) +
+			  KP_OPERATION_NAME));
+}
+
+static void add_note(struct sources *sources, const struct kp_note *note, uint32_t plugin)
+{
+	for (size_t i = 0; i < note->n_kernels; i++) {
+		const struct kp_spec *spec = &note->kernels[i];
+		sources->items[sources->count++] =
+			(struct source){spec->operation, spec->name, spec, plugin, 0};
+	}
+}
+
+static void add_old(struct sources *sources, const struct kp_registry *registry,
+	const char *name, uint32_t plugin)
+{
+	struct kp_list kernels = old_kernels(registry, name);
+
+	for (size_t i = 0; i < kernels.count; i++) {
+		uint32_t old = kp_list_get(kernels, i);
+		sources->items[sources->count++] = (struct source){
+			old_operation(&registry->latest, old),
+			kp_table_kernel_name(&registry->latest, old), NULL, plugin, old};
+	}
+}
+
+/* Plugins are in byte order of name: their numbers order as they do. */
+static int compare_sources(const void *a, const void *b)
+{
+	const struct source *x = a;
+	const struct source *y = b;
+	int order = strcmp(x->operation, y->operation);
+
+	if (order == 0 && x->plugin != y->plugin)
+		order = x->plugin < y->plugin ? -1 : 1;
+	return order ? order : strcmp(x->name, y->name);
+}
+
+static int collect(const struct kp_registry *registry, struct sources *sources)
+{
+	sources->count = 0;
+	sources->items = calloc(count_kernels(registry) + 1, sizeof(*sources->items));
+	if (!sources->items)
+		return -1;
+	for (size_t i = 0; i < registry->count; i++) {
+		const struct kp_plugin *plugin = registry->plugins[i];
+		if (plugin->note)
+			add_note(sources, plugin->note, (uint32_t)i);
+		else if (plugin->in_table)
+			add_old(sources, registry, plugin->name, (uint32_t)i);
+	}
+	qsort(sources->items, sources->count, sizeof(*sources->items), compare_sources);
+	return 0;
+}
+
+static int policy_of(const struct kp_registry *registry, const char *id)
+{
+	for (size_t i = 0; i < registry->n_policies; i++)
+		if (strcmp(registry->policies[i].kernel, id) == 0)
+			return registry->policies[i].score;
+	return NEUTRAL_POLICY;
+}
+
+/* What the probe said of a kernel of a new verdict. */
+static struct kp_reason probe_said(const struct kp_plugin *plugin, const char *kernel)
+{
+	const struct kp_verdict *verdict = &plugin->verdict;
+
+	for (size_t i = 0; i < verdict->n_kernels; i++) {
+		const struct kp_availability *said = &verdict->kernels[i];
+		if (strcmp(said->kernel, kernel) != 0 || said->available)
+			continue;
+		return (struct kp_reason){said->code[0] ? said->code : "unavailable",
+			said->message, "machine"};
+	}
+	return (struct kp_reason){NULL, NULL, NULL};
+}
+
+static struct kp_reason said_before(const struct kp_table *table, size_t kernel)
+{
+	struct kp_reason reason;
+	kp_table_reason(table,
+		kp_load32(kp_table_kernel(table, kernel) + KP_KERNEL_UNAVAILABLE),
+		&reason.code, &reason.message, &reason.source);
+	return reason;
+}
+
+/* A kernel of an active plugin that is turned off by itself. */
+static void stand_kernel(const struct kp_registry *registry, const struct kp_spec *spec,
+	const char *id, struct kp_standing *standing)
+{
+	const struct kp_disabled *disabled = kp_decisions_find(&registry->decisions, id);
+
+	if (disabled) {
+		(void)snprintf(standing->text, sizeof(standing->text),
+			"disabled by an operator (uid %u)%s%s", disabled->uid,
+			disabled->reason[0] ? ": " : "", disabled->reason);
+		standing->state = KP_STATE_DISABLED;
+		standing->code = "disabled_by_operator";
+		standing->message = standing->text;
+		standing->source = "operator";
+	} else if (spec->flags & KP_FLAG_UNPROVEN &&
+		   !kp_decisions_is_proven(&registry->decisions, id)) {
+		standing->state = KP_STATE_DISABLED;
+		standing->code = "unproven";
+		standing->message = "its author says that no machine has run it yet; an "
+				    "operator may enable it";
+		standing->source = "kernel";
+	}
+}
+
+static int write_kernel(const struct kp_registry *registry, struct kp_build *build,
+	const struct source *source)
+{
+	const struct kp_plugin *plugin = registry->plugins[source->plugin];
+	struct kp_standing standing;
+	struct kp_entry_state state;
+	struct kp_spec spec;
+	void *memory = NULL;
+	char id[KP_PLUGIN_ID_BYTES];
+
+	if (source->spec)
+		spec = *source->spec;
+	else if (kp_table_spec(&registry->latest, source->old, &spec, &state, &memory) <
+		 0)
+		return -1;
+	(void)snprintf(id, sizeof(id), "%s/%s", plugin->name, spec.name);
+	kp_plugin_settled(registry, plugin, &standing);
+	if (standing.state == KP_STATE_ACTIVE)
+		stand_kernel(registry, &spec, id, &standing);
+	struct kp_kernel_facts facts = {
+		.plugin = source->plugin,
+		.policy = policy_of(registry, id),
+		.state = standing.state,
+		.off = {standing.code, standing.message, standing.source},
+		.unavailable = source->spec ? probe_said(plugin, spec.name)
+					    : said_before(&registry->latest, source->old),
+	};
+	kp_build_kernel(build, &spec, &facts);
+	free(memory);
+	return 0;
+}
+
+static void write_plugin(struct kp_build *build, const struct kp_plugin *plugin)
+{
+	const struct kp_verdict *verdict = plugin->has_verdict ? &plugin->verdict : NULL;
+	char *config = plugin->has_manifest && plugin->manifest.config
+			       ? json_dumps(plugin->manifest.config,
+					 JSON_COMPACT | JSON_SORT_KEYS)
+			       : NULL;
+	struct kp_plugin_facts facts = {
+		.name = plugin->name,
+		.package = json_string_value(json_object_get(plugin->about, "package")),
+		.version = json_string_value(json_object_get(plugin->about, "version")),
+		.stored = verdict ? verdict->stored : NULL,
+		.digest = verdict ? verdict->digest : NULL,
+		.closure = verdict ? verdict->closure : NULL,
+		.config = config,
+		.state = plugin->state,
+		.reason = {plugin->code, plugin->message, plugin->source},
+		.verdict = verdict ? verdict->state : KP_STATE_PENDING,
+	};
+
+	if (verdict && verdict->state != KP_STATE_ACTIVE)
+		facts.found =
+			(struct kp_reason){verdict->code, verdict->message, "daemon"};
+	kp_build_plugin(build, &facts);
+	free(config);
+}
+
+static int write_all(const struct kp_registry *registry, struct kp_build *build,
+	const struct sources *sources)
+{
+	kp_build_families(build, registry->families);
+	kp_build_platform(build, registry->platform);
+	/* Before the plugins: what is said of one that has no kernel moves nothing here.
+	 */
+	for (size_t i = 0; i < sources->count; i++)
+		if (write_kernel(registry, build, &sources->items[i]) < 0)
+			return -1;
+	for (size_t i = 0; i < registry->count; i++)
+		write_plugin(build, registry->plugins[i]);
+	for (size_t i = 0; i < registry->decisions.n_pins; i++)
+		kp_build_pin(build, registry->decisions.pins[i].operation,
+			registry->decisions.pins[i].choice);
+	return 0;
+}
+
+/* The kernels are in the table now: their notes can go. */
+static void settle_into(struct kp_registry *registry, void *copy, size_t size)
+{
+	free(registry->bytes);
+	registry->bytes = copy;
+	registry->latest = (struct kp_table){copy, size};
+	registry->dirty = false;
+	for (size_t i = 0; i < registry->count; i++) {
+		struct kp_plugin *plugin = registry->plugins[i];
+		if (!plugin->note)
+			continue;
+		plugin->in_table = true;
+		kp_note_finish(plugin->note);
+		free(plugin->note);
+		plugin->note = NULL;
+		for (size_t k = 0; k < plugin->verdict.n_kernels; k++) {
+			free(plugin->verdict.kernels[k].kernel);
+			free(plugin->verdict.kernels[k].message);
+		}
+		free(plugin->verdict.kernels);
+		plugin->verdict.kernels = NULL;
+		plugin->verdict.n_kernels = 0;
+	}
+}
+
+int kp_registry_table(struct kp_registry *registry, uint64_t generation, void **bytes,
+	size_t *size, struct kp_diag *diag)
+{
+	struct kp_build build = {.failed = false};
+	struct sources sources;
+	void *table;
+	size_t length;
+
+	if (collect(registry, &sources) < 0)
+		return kp_diag_no_memory(diag);
+	if (write_all(registry, &build, &sources) < 0)
+		build.failed = true;
+	free(sources.items);
+	if (kp_build_finish(&build, generation, &table, &length, diag) < 0)
+		return -1;
+	void *copy = malloc(length);
+	if (!copy) {
+		free(table);
+		return kp_diag_no_memory(diag);
+	}
+	memcpy(copy, table, length);
+	settle_into(registry, copy, length);
+	*bytes = table;
+	*size = length;
+	return 0;
+}

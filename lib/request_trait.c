@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Values of traits: numbers, booleans and texts; a text is read as what is asked for. */
+#include "lib/request_trait.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What the values of a name must be. `any`: no family says. */
+struct wanted {
+	const char *name;
+	enum kp_scalar_kind kind;
+	bool integer, any;
+};
+
+static int bad_value(
+	const struct wanted *wanted, const struct kp_scalar *value, struct kp_diag *diag)
+{
+	static const char *const kinds[] = {
+		[KP_SCALAR_NUMBER] = "a number",
+		[KP_SCALAR_BOOL] = "true or false",
+		[KP_SCALAR_TEXT] = "a text",
+	};
+	char text[80];
+
+	return kp_diag_set(diag, "bad_trait", wanted->name, "the trait %s is %s, not %s",
+		wanted->name, wanted->integer ? "an integer" : kinds[wanted->kind],
+		kp_scalar_print(value, text, sizeof(text)));
+}
+
+static bool to_number(struct kp_scalar *value)
+{
+	char *end;
+
+	if (value->kind != KP_SCALAR_TEXT || !value->text[0])
+		return false;
+	double number = strtod(value->text, &end);
+	if (*end || !isfinite(number))
+		return false;
+	*value = (struct kp_scalar){KP_SCALAR_NUMBER, number, NULL};
+	return true;
+}
+
+static bool to_bool(struct kp_scalar *value)
+{
+	bool is_true = value->kind == KP_SCALAR_TEXT && strcmp(value->text, "true") == 0;
+	bool is_false =
+		value->kind == KP_SCALAR_TEXT && strcmp(value->text, "false") == 0;
+
+	if (!is_true && !is_false)
+		return false;
+	*value = (struct kp_scalar){KP_SCALAR_BOOL, is_true, NULL};
+	return true;
+}
+
+static int convert(
+	const struct wanted *wanted, struct kp_scalar *value, struct kp_diag *diag)
+{
+	struct kp_scalar given = *value;
+
+	if (wanted->any) {
+		if (!to_number(value))
+			to_bool(value);
+		return 0;
+	}
+	if (value->kind != wanted->kind &&
+		(wanted->kind == KP_SCALAR_TEXT ||
+			!(wanted->kind == KP_SCALAR_NUMBER ? to_number(value)
+							   : to_bool(value))))
+		return bad_value(wanted, &given, diag);
+	if (wanted->integer && floor(value->number) != value->number)
+		return bad_value(wanted, &given, diag);
+	return 0;
+}
+
+static struct wanted wanted_of(
+	const struct kp_table *table, const unsigned char *family, const char *name)
+{
+	struct wanted wanted = {name, KP_SCALAR_NUMBER, false, !family};
+	const unsigned char *rule = kp_query_rule(table, family, name);
+
+	if (rule) {
+		wanted.kind = rule[KP_RULE_KIND];
+		wanted.integer = kp_query_rule_is(rule, KP_RULE_INTEGER);
+	} else {
+		wanted.integer = kp_query_is_dim(table, family, name);
+	}
+	return wanted;
+}
+
+static int read_values(const struct wanted *wanted, const json_t *value,
+	struct kp_asked_trait *trait, struct kp_diag *diag)
+{
+	size_t count = json_is_array(value) ? json_array_size(value) : 1;
+
+	if (count == 0)
+		return kp_diag_set(diag, "bad_trait", wanted->name,
+			"the trait %s has an empty set of values", wanted->name);
+	if (count > COUNT(trait->values))
+		return kp_diag_set(diag, "too_many", wanted->name,
+			"the trait %s has %zu values, at most %zu", wanted->name, count,
+			COUNT(trait->values));
+	for (size_t i = 0; i < count; i++) {
+		const json_t *one =
+			json_is_array(value) ? json_array_get(value, i) : value;
+		if (kp_scalar_from_json(one, wanted->name, &trait->values[i], diag) < 0 ||
+			convert(wanted, &trait->values[i], diag) < 0)
+			return -1;
+	}
+	trait->name = wanted->name;
+	trait->count = count;
+	return 0;
+}
+
+static int check_known(const struct kp_table *table, const unsigned char *family,
+	const char *operation, const char *name, struct kp_diag *diag)
+{
+	if (!family || kp_query_rule(table, family, name) ||
+		kp_query_is_dim(table, family, name) ||
+		kp_query_is_derived(table, family, name))
+		return 0;
+	const char *nearest = kp_query_nearest_trait(table, family, name);
+	return kp_diag_set(diag, "unknown_trait", name, "%s has no trait %s%s%s%s",
+		operation, name, nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
+}
+
+int kp_request_traits(const struct kp_table *table, const unsigned char *family,
+	const json_t *traits, struct kp_request *request, struct kp_diag *diag)
+{
+	const char *name;
+	json_t *value;
+
+	if (json_object_size(traits) > COUNT(request->traits))
+		return kp_diag_set(diag, "too_many", "traits", "traits: at most %zu",
+			COUNT(request->traits));
+	json_object_foreach ((json_t *)(uintptr_t)traits, name, value) {
+		struct wanted wanted = wanted_of(table, family, name);
+		if (check_known(table, family, request->operation, name, diag) < 0 ||
+			read_values(&wanted, value, &request->traits[request->n_traits],
+				diag) < 0)
+			return -1;
+		request->n_traits++;
+	}
+	return 0;
+}

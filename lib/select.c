@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* The decision: an override, or the first eligible kernel by rank. */
+#include "lib/select.h"
+
+#include <string.h>
+
+#include "lib/override.h"
+#include "lib/predicate.h"
+#include "lib/rank.h"
+
+static const char *const objective_names[KP_OBJECTIVES] = {
+	[KP_OBJECTIVE_DEFAULT] = "default",
+	[KP_OBJECTIVE_LATENCY] = "latency",
+	[KP_OBJECTIVE_THROUGHPUT] = "throughput",
+	[KP_OBJECTIVE_PORTABILITY] = "portability",
+	[KP_OBJECTIVE_DETERMINISM] = "determinism",
+	[KP_OBJECTIVE_DEBUG] = "debug",
+};
+
+static const char *const source_names[KP_OVERRIDES] = {
+	[KP_OVERRIDE_ARGUMENT] = "argument",
+	[KP_OVERRIDE_SCOPE] = "scope",
+	[KP_OVERRIDE_ENVIRONMENT] = "environment",
+	[KP_OVERRIDE_PIN] = "pin",
+};
+
+const char *kp_objective_name(enum kp_objective objective)
+{
+	return objective_names[objective];
+}
+
+const char *kp_override_source_name(enum kp_override_source source)
+{
+	return source_names[source];
+}
+
+static void warn(const struct kp_query *query, struct kp_decision *decision)
+{
+	struct kp_diag diag;
+
+	if (!query->family && query->request->n_traits > 0) {
+		kp_diag_set(&diag, "unknown_family", query->request->operation,
+			"no family describes %s: its traits are taken as they are",
+			query->request->operation);
+		kp_diags_add(&decision->warnings, &diag);
+	}
+	if (query->unknown_without) {
+		kp_diag_set(&diag, "unknown_without", query->unknown_without,
+			"there is no plugin or kernel %s to leave out",
+			query->unknown_without);
+		kp_diags_add(&decision->warnings, &diag);
+	}
+}
+
+/* Was something turned off that would have come before all others? */
+static bool fell_back(const struct kp_query *query, size_t kernel)
+{
+	const char *code, *message;
+
+	return kp_predicate_is_off(query->table, kernel, &code, &message) &&
+	       kp_predicate_check(
+		       query, kernel, KP_SKIP_STATE | KP_SKIP_SIGNATURE, NULL, NULL);
+}
+
+static void take_first(
+	const struct kp_query *query, struct kp_walk *walk, struct kp_decision *decision)
+{
+	size_t kernel, device;
+
+	while (kp_walk_next(walk, &kernel)) {
+		if (!kp_predicate_check(
+			    query, kernel, KP_SKIP_SIGNATURE, NULL, &device)) {
+			if (decision->fallback_from == SIZE_MAX &&
+				fell_back(query, kernel))
+				decision->fallback_from = kernel;
+			continue;
+		}
+		decision->selected = kernel;
+		decision->device = query->devices[device].id;
+		decision->rank = kp_rank_of(query, kernel);
+		return;
+	}
+}
+
+/* The next of the same rank competes for this very request. */
+static void find_equal(
+	const struct kp_query *query, struct kp_walk *walk, struct kp_decision *decision)
+{
+	size_t kernel;
+
+	while (kp_walk_next(walk, &kernel)) {
+		struct kp_rank rank = kp_rank_of(query, kernel);
+		if (!kp_rank_equal(&rank, &decision->rank))
+			return;
+		if (!kp_predicate_check(query, kernel, KP_SKIP_SIGNATURE, NULL, NULL))
+			continue;
+		decision->equal_rank = true;
+		decision->equal = kernel;
+		return;
+	}
+}
+
+static int by_rank(const struct kp_query *query, struct kp_decision *decision)
+{
+	struct kp_walk walk;
+
+	if (kp_walk_init(&walk, query) < 0)
+		return -1;
+	take_first(query, &walk, decision);
+	if (decision->selected != SIZE_MAX)
+		find_equal(query, &walk, decision);
+	kp_walk_finish(&walk);
+	return 0;
+}
+
+int kp_select(const struct kp_table *table, const struct kp_request *request,
+	struct kp_decision *decision, struct kp_diag *diag)
+{
+	struct kp_decision d = {
+		.selected = SIZE_MAX, .fallback_from = SIZE_MAX, .equal = SIZE_MAX};
+	struct kp_query query;
+
+	if (kp_query_init(&query, table, request, diag) < 0)
+		return -1;
+	if (kp_override_apply(&query, &d, diag) < 0)
+		return -1;
+	if (d.overridden)
+		d.rank = kp_rank_of(&query, d.selected);
+	else if (by_rank(&query, &d) < 0)
+		return kp_diag_no_memory(diag);
+	/* The family's own text, or the request's: both outlive the query. */
+	d.signature = query.signature;
+	warn(&query, &d);
+	*decision = d;
+	return 0;
+}
+
+void kp_decision_finish(struct kp_decision *decision)
+{
+	kp_diags_finish(&decision->warnings);
+}
