@@ -2,6 +2,7 @@
 /* Reads a note as a whole and says whether a host may load its plugin. */
 #include "lib/note.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "lib/json.h"
 #include "lib/note_read.h"
 
-enum { ABI_MOST = 65535 };
+static const json_int_t ABI_MOST = UINT32_MAX;
 
 /* The name of a note in messages: it has no file of its own. */
 static const char NOTE_FILE[] = "note";
@@ -69,8 +70,9 @@ static int read_abi_number(struct kp_note_reader *reader, const json_t *abi,
 	}
 	kp_note_path(path, "abi", key);
 	return kp_diag_set(reader->diag, "bad_abi", path,
-		"%s: an integer from 0 to %d expected, not %" JSON_INTEGER_FORMAT, path,
-		ABI_MOST, number);
+		"%s: an integer from 0 to %" JSON_INTEGER_FORMAT
+		" expected, not %" JSON_INTEGER_FORMAT,
+		path, ABI_MOST, number);
 }
 
 static int read_abi(struct kp_note_reader *reader, struct kp_note *note)

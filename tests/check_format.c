@@ -297,6 +297,33 @@ START_TEST(every_printed_signature_reads_back_as_itself)
 }
 END_TEST
 
+/* What is read prints as a fixed point, whatever was changed in it. */
+START_TEST(changed_signatures_are_refused_or_fixed_points)
+{
+	static const char start[] =
+		"a=bf16/kn,b=mxfp4:u8@u8:block:rows:block=1x32,c=scaled-fp8:f8_e5m2@f32";
+	static const char bytes[] = "=,:/@x0123 \tabfu8-_.\x01\xff";
+	unsigned state = 7;
+	for (int i = 0; i < 20000; i++) {
+		struct kp_signature read;
+		struct kp_diag diag = {0};
+		char text[sizeof(start)], first[KP_SIGNATURE_BYTES],
+			second[KP_SIGNATURE_BYTES];
+		memcpy(text, start, sizeof(start));
+		for (int k = 0; k <= i % 2; k++) {
+			unsigned at = draw(&state, sizeof(start) - 1);
+			text[at] = bytes[draw(&state, sizeof(bytes) - 1)];
+		}
+		if (kp_signature_parse(text, &read, &diag) < 0) {
+			ck_assert_str_eq(diag.code, "bad_signature");
+			continue;
+		}
+		kp_signature_print(&read, first, sizeof(first));
+		ck_assert_str_eq(canonical(first, second), first);
+	}
+}
+END_TEST
+
 START_TEST(elements_have_the_codes_and_sizes_of_dlpack)
 {
 	static const struct {
@@ -366,6 +393,7 @@ int main(void)
 	tcase_add_test(tcase, rg06c_dense_fp8_has_no_scale_and_scaled_fp8_keeps_it);
 	tcase_add_test(tcase, rg07_storage_dtype_is_found_by_role);
 	tcase_add_test(tcase, every_printed_signature_reads_back_as_itself);
+	tcase_add_test(tcase, changed_signatures_are_refused_or_fixed_points);
 	tcase_add_test(tcase, elements_have_the_codes_and_sizes_of_dlpack);
 	tcase_add_test(tcase, printing_is_cut_and_terminated);
 	Suite *suite = suite_create("format");

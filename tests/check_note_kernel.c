@@ -219,8 +219,8 @@ static const struct {
 		"empty_range", "host", "2.0.0"},
 	{"\"version\":\"1.0.0\",\"abi\":{\"major\":-1}", "bad_abi", "abi.major",
 		"from 0"},
-	{"\"version\":\"1.0.0\",\"abi\":{\"needed\":65536}", "bad_abi", "abi.needed",
-		"65536"},
+	{"\"version\":\"1.0.0\",\"abi\":{\"needed\":4294967296}", "bad_abi", "abi.needed",
+		"4294967296"},
 };
 enum { WRONG_HEAD = sizeof(wrong_head) / sizeof(wrong_head[0]) };
 

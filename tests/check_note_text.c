@@ -316,6 +316,33 @@ START_TEST(rg33_solution_signature_and_priority_without_name_are_refused)
 }
 END_TEST
 
+/* Faults that nobody thought of: each changed text is read, or refused with a code. */
+START_TEST(changed_notes_are_read_or_refused)
+{
+	static const char bytes[] = "{}[]\",:0-9.eEtfn\\u \n\x01\xff";
+	size_t size = strlen(note_full);
+	unsigned state = 1;
+	for (int i = 0; i < 3000; i++) {
+		struct kp_note note;
+		struct kp_diag diag = {0};
+		char *text = malloc(size);
+		ck_assert_ptr_nonnull(text);
+		memcpy(text, note_full, size);
+		for (int k = 0; k <= i % 3; k++) {
+			state = state * 1664525u + 1013904223u;
+			text[(state >> 8) % size] =
+				bytes[(state >> 4) % (sizeof(bytes) - 1)];
+		}
+		size_t cut = i % 5 ? size : (state >> 8) % size;
+		if (kp_note_parse(text, cut, &note, NULL, &diag) == 0)
+			kp_note_finish(&note);
+		else
+			ck_assert_ptr_nonnull(diag.code);
+		free(text);
+	}
+}
+END_TEST
+
 static TCase *text(void)
 {
 	TCase *tcase = tcase_create("text");
@@ -325,6 +352,7 @@ static TCase *text(void)
 	tcase_add_test(tcase, n01_deep_nesting_is_refused);
 	tcase_add_test(tcase, n01_duplicate_keys_are_refused);
 	tcase_add_test(tcase, n01_five_mebibytes_are_refused);
+	tcase_add_test(tcase, changed_notes_are_read_or_refused);
 	return tcase;
 }
 

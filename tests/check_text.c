@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Strings that people read: made safe, checked, offered. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/text.h"
+
+static const struct {
+	const char *raw, *clean;
+} texts[] = {
+	{"", ""},
+	{"plain", "plain"},
+	{"two\nlines\tand a tab", "two\nlines\tand a tab"},
+	{"\x01\x1b[31m", "\\x01\\x1b[31m"},
+	{"\r\x7f", "\\x0d\\x7f"},
+	{"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+	{"\xc2\x80\xc2\x9f\xc2\xa0", "\\xc2\\x80\\xc2\\x9f\xc2\xa0"},
+	{"\xff\xfe", "\\xff\\xfe"},
+	{"a\xc3", "a\\xc3"},
+	{"\xc0\xaf", "\\xc0\\xaf"},
+	{"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},
+	{"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+	{"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
+	{"\x80z", "\\x80z"},
+};
+enum { TEXTS = sizeof(texts) / sizeof(texts[0]) };
+
+START_TEST(clean_text_is_utf8_without_controls)
+{
+	char out[128];
+	size_t n = kp_text_clean(texts[_i].raw, out, sizeof(out));
+	ck_assert_str_eq(out, texts[_i].clean);
+	ck_assert_uint_eq(n, strlen(out));
+	ck_assert(kp_text_is_utf8(out, n));
+}
+END_TEST
+
+START_TEST(cleaning_twice_changes_nothing)
+{
+	char once[128], twice[128];
+	kp_text_clean(texts[_i].raw, once, sizeof(once));
+	kp_text_clean(once, twice, sizeof(twice));
+	ck_assert_str_eq(once, twice);
+}
+END_TEST
+
+START_TEST(cut_text_ends_at_a_whole_character)
+{
+	static const char raw[] = "a\xe2\x82\xac\x01z";
+	for (size_t size = 1; size < 16; size++) {
+		char out[16];
+		memset(out, '#', sizeof(out));
+		size_t n = kp_text_clean(raw, out, size);
+		ck_assert_uint_lt(n, size);
+		ck_assert_uint_eq(strlen(out), n);
+		ck_assert(kp_text_is_utf8(out, n));
+		ck_assert_msg(n == 0 || n == 1 || n == 4 || n == 8 || n == 9, "%zu", n);
+	}
+}
+END_TEST
+
+START_TEST(no_room_writes_nothing)
+{
+	char out = '#';
+	ck_assert_uint_eq(kp_text_clean("abc", &out, 0), 0);
+	ck_assert_int_eq(out, '#');
+}
+END_TEST
+
+START_TEST(bytes_with_a_nul_are_cleaned_to_their_end)
+{
+	char out[32];
+	kp_text_clean_bytes("a\0b", 3, out, sizeof(out));
+	ck_assert_str_eq(out, "a\\x00b");
+}
+END_TEST
+
+START_TEST(valid_length_stops_at_the_first_bad_byte)
+{
+	ck_assert_uint_eq(kp_text_utf8_length("abc", 3), 3);
+	ck_assert_uint_eq(kp_text_utf8_length("ab\xff", 3), 2);
+	ck_assert_uint_eq(kp_text_utf8_length("\xe2\x82\xac", 2), 0);
+	ck_assert_uint_eq(kp_text_utf8_length("", 0), 0);
+	ck_assert(!kp_text_is_utf8("ab\xff", 3));
+	ck_assert(kp_text_is_utf8("ab\xff", 2));
+}
+END_TEST
+
+static const char *const names[] = {"a", "9", "A.b_c+d-e",
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+static const char *const no_names[] = {"", "-a", ".a", "_a", "+a", "a b", "a/b", "a\n",
+	"\xc3\xa4", "a,b", "a=b",
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+enum {
+	NAMES = sizeof(names) / sizeof(names[0]),
+	NO_NAMES = sizeof(no_names) / sizeof(no_names[0]),
+};
+
+START_TEST(names_follow_the_rule)
+{
+	for (size_t i = 0; i < NAMES; i++)
+		ck_assert_msg(kp_text_is_name(names[i]), "%s", names[i]);
+	for (size_t i = 0; i < NO_NAMES; i++)
+		ck_assert_msg(!kp_text_is_name(no_names[i]), "%s", no_names[i]);
+}
+END_TEST
+
+START_TEST(pieces_add_up_and_are_cut_where_it_is_full)
+{
+	char out[8];
+	size_t used = kp_text_add(out, sizeof(out), 0, "%s", "ab");
+	ck_assert_uint_eq(used, 2);
+	used = kp_text_add(out, sizeof(out), used, "-%d", 7);
+	ck_assert_str_eq(out, "ab-7");
+	used = kp_text_add(out, sizeof(out), used, "%s", "overflowing");
+	ck_assert_uint_eq(used, 7);
+	ck_assert_str_eq(out, "ab-7ove");
+	used = kp_text_add(out, sizeof(out), used, "%s", "more");
+	ck_assert_uint_eq(used, 7);
+	ck_assert_str_eq(out, "ab-7ove");
+}
+END_TEST
+
+static const char *const offered[] = {"alpha", "beta", "reference", "triton", "m", "n"};
+static const struct {
+	const char *wanted, *nearest;
+} wishes[] = {
+	{"alhpa", "alpha"},
+	{"alpha", "alpha"},
+	{"bet", "beta"},
+	{"reffrence", "reference"},
+	{"Triton", "triton"},
+	{"zzz", NULL},
+	{"x", NULL},
+	{"", NULL},
+	{"quaternion", NULL},
+	{"referencereferencereferencereferencereferencereferencereferencereferencereferen"
+	 "ce",
+		NULL},
+};
+enum { WISHES = sizeof(wishes) / sizeof(wishes[0]) };
+
+START_TEST(nearest_name_is_one_that_somebody_may_have_meant)
+{
+	const char *nearest = kp_text_nearest(
+		wishes[_i].wanted, offered, sizeof(offered) / sizeof(offered[0]));
+	if (wishes[_i].nearest)
+		ck_assert_str_eq(nearest, wishes[_i].nearest);
+	else
+		ck_assert_ptr_null(nearest);
+}
+END_TEST
+
+START_TEST(nothing_is_nearest_among_none)
+{
+	ck_assert_ptr_null(kp_text_nearest("alpha", offered, 0));
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("text");
+	tcase_add_loop_test(tcase, clean_text_is_utf8_without_controls, 0, TEXTS);
+	tcase_add_loop_test(tcase, cleaning_twice_changes_nothing, 0, TEXTS);
+	tcase_add_test(tcase, cut_text_ends_at_a_whole_character);
+	tcase_add_test(tcase, no_room_writes_nothing);
+	tcase_add_test(tcase, bytes_with_a_nul_are_cleaned_to_their_end);
+	tcase_add_test(tcase, valid_length_stops_at_the_first_bad_byte);
+	tcase_add_test(tcase, names_follow_the_rule);
+	tcase_add_test(tcase, pieces_add_up_and_are_cut_where_it_is_full);
+	tcase_add_loop_test(
+		tcase, nearest_name_is_one_that_somebody_may_have_meant, 0, WISHES);
+	tcase_add_test(tcase, nothing_is_nearest_among_none);
+	Suite *suite = suite_create("text");
+	suite_add_tcase(suite, tcase);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
