@@ -24,7 +24,7 @@ enum {
 	ALL_CLIENTS = SERVER_CLIENTS + WAITING_ROOM,
 	ACCEPTS_A_TURN = 16,
 	PAUSE_MS = 100,
-	BACKLOG = 128,
+	BACKLOG = 1024,
 };
 
 struct server {

@@ -156,11 +156,12 @@ class Client:
 
     def __init__(self, path, timeout=30):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(timeout)
         self.buffer = b""
         self.interface = None
         try:
+            # With a timeout a full queue would be an error at once, not a wait.
             self.socket.connect(path)
+            self.socket.settimeout(timeout)
         except OSError:
             self.socket.close()
             raise
