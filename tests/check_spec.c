@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format.h"
 #include "lib/spec.h"
 #include "tests/support/notes.h"
 
@@ -145,6 +146,66 @@ START_TEST(bare_kernel_has_empty_lists_and_nulls)
 }
 END_TEST
 
+/* The kernel of RG08: three signatures over two dtypes of x. */
+static void read_mixed(struct kp_note *note)
+{
+	char *text =
+		note_with_member("signatures", "[\"w=mxfp4:u8@u8:block=1x32,x=bf16\",\"w="
+					       "nvfp4:u8@f8_e4m3fn:block=1x16,x=bf16\","
+					       "\"w=mxfp4:u8@u8:block=1x32,x=f16\"]");
+	note_read(text, note);
+	free(text);
+}
+
+/* How many signatures of the kernel have this dtype in the role; the last of them. */
+static size_t having(const struct kp_spec *spec, const char *role,
+	enum kp_element element, struct kp_signature *last)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < spec->signatures.count; i++) {
+		struct kp_signature signature;
+		struct kp_diag diag;
+		ck_assert_int_eq(
+			kp_signature_parse(spec->signatures.items[i], &signature, &diag),
+			0);
+		const struct kp_operand *operand = kp_signature_find(&signature, role);
+		if (!operand || operand->format.element != element)
+			continue;
+		*last = signature;
+		count++;
+	}
+	return count;
+}
+
+START_TEST(rg08_signatures_are_told_apart_by_the_dtype_of_a_role)
+{
+	struct kp_note note;
+	struct kp_signature found;
+	read_mixed(&note);
+	ck_assert_uint_eq(having(&note.kernels[0], "x", KP_BF16, &found), 2);
+	ck_assert_str_eq(kp_signature_find(&found, "w")->format.name, "nvfp4");
+	ck_assert_uint_eq(having(&note.kernels[0], "x", KP_F16, &found), 1);
+	ck_assert_str_eq(kp_signature_find(&found, "w")->format.name, "mxfp4");
+	ck_assert_uint_eq(having(&note.kernels[0], "w", KP_U8, &found), 3);
+	kp_note_finish(&note);
+}
+END_TEST
+
+START_TEST(rg08b_dtypes_of_a_role_are_those_of_its_signatures)
+{
+	struct kp_note note;
+	struct kp_signature found;
+	read_mixed(&note);
+	for (int i = 0; i < KP_ELEMENTS; i++) {
+		enum kp_element element = (enum kp_element)i;
+		bool has = having(&note.kernels[0], "x", element, &found) > 0;
+		ck_assert(has == (element == KP_BF16 || element == KP_F16));
+	}
+	ck_assert_uint_eq(having(&note.kernels[0], "y", KP_BF16, &found), 0);
+	kp_note_finish(&note);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("spec");
@@ -158,6 +219,8 @@ int main(void)
 	tcase_add_test(tcase, unknown_arch_says_so);
 	tcase_add_test(tcase, full_kernel_is_shown_whole);
 	tcase_add_test(tcase, bare_kernel_has_empty_lists_and_nulls);
+	tcase_add_test(tcase, rg08_signatures_are_told_apart_by_the_dtype_of_a_role);
+	tcase_add_test(tcase, rg08b_dtypes_of_a_role_are_those_of_its_signatures);
 	Suite *suite = suite_create("spec");
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);
