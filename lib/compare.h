@@ -37,7 +37,8 @@ double kp_compare_tolerance(const struct kp_family *family, struct kp_dtype dtyp
  *        magnitude, which a norm over many elements would hide. Where the
  *        reference is 0 throughout, magnitudes are absolute.
  * exact  every element has the same value.
- * set    in every row of the last dim the same values, in any order.
+ * set    in every row of the last dim the same values, in any order; n_wrong
+ *        counts places of the sorted rows, first is where its row starts.
  *
  * NaN or infinity, in the result or in the reference, is wrong whatever the tolerance.
  *

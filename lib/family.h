@@ -43,8 +43,8 @@
  * touched when the contents of another role decide it.
  *
  * Check "norm": |result - reference| <= tolerance * |reference| in the Euclidean
- * norm over the whole output; not-a-number or infinity where the reference has
- * none is always wrong.
+ * norm over the whole output, and no element off by more than 8 tolerances of the
+ * largest; not-a-number or infinity is always wrong. See lib/compare.h.
  */
 #ifndef KP_LIB_FAMILY_H
 #define KP_LIB_FAMILY_H

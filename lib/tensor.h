@@ -27,7 +27,7 @@ struct kp_layout {
 
 /*
  * Row-major, for a role of a family in this shape. Codes: missing_dim (the shape
- * lacks it), bad_extent (negative), too_large (the bytes do not fit ptrdiff_t),
+ * does not have it from 0 on), too_large (the bytes do not fit ptrdiff_t),
  * unsupported_format (scaled, or another layout than the family's: its bytes are
  * described by the kernel that asks for it). The object is the role.
  */
