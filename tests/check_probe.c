@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* Real workers probe the fixtures: each fault is told, and nothing is left of it. */
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/workers.h"
+
+static struct workers workers;
+static struct outcome outcome;
+
+static void set_up(void)
+{
+	workers_start(&workers, 4);
+	outcome_init(&outcome);
+}
+
+static void tear_down(void)
+{
+	workers_stop(&workers);
+	outcome_finish(&outcome);
+}
+
+static const char *message(void)
+{
+	return outcome.result.diag.message;
+}
+
+/* The last line about a kernel. */
+static const json_t *answer_of(const char *kernel)
+{
+	const json_t *found = NULL;
+	for (size_t i = 0; i < json_array_size(outcome.lines); i++) {
+		const json_t *line = json_array_get(outcome.lines, i);
+		const char *name = json_string_value(json_object_get(line, "kernel"));
+		if (name && strcmp(name, kernel) == 0)
+			found = line;
+	}
+	return found;
+}
+
+static const char *answer_text(const char *kernel, const char *key)
+{
+	const char *text = json_string_value(json_object_get(answer_of(kernel), key));
+	return text ? text : "";
+}
+
+START_TEST(a_sound_plugin_answers_for_its_kernel)
+{
+	workers_probe(&workers, "plain", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert(json_is_true(json_object_get(answer_of("mm"), "available")));
+	ck_assert_str_eq(outcome_failed(&outcome), "");
+}
+END_TEST
+
+START_TEST(a_probe_never_calls_start)
+{
+	workers_probe(&workers, "starts_itself", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+}
+END_TEST
+
+START_TEST(a_destructor_that_hangs_is_never_called)
+{
+	workers_probe(&workers, "hang_in_destructor", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+}
+END_TEST
+
+static const struct {
+	const char *fixture, *stage;
+} hanging[] = {
+	{"hang_in_constructor", "load"},
+	{"hang_on_mutex", "load"},
+	{"stop_in_constructor", "load"},
+	{"spin_deaf_to_signals", "load"},
+	{"hang_in_available", "probe kernel mm"},
+};
+
+START_TEST(t18_who_hangs_is_killed_at_the_deadline)
+{
+	workers_submit_probe(&workers, hanging[_i].fixture, -1, 200, &outcome);
+	workers_wait(&workers, &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_TIMED_OUT);
+	ck_assert_str_eq(outcome.result.diag.code, "probe_timeout");
+	ck_assert_str_eq(outcome.result.stage, hanging[_i].stage);
+	ck_assert_ptr_nonnull(strstr(message(), "200 ms"));
+}
+END_TEST
+
+START_TEST(t18_others_finish_while_one_hangs)
+{
+	struct outcome others[3];
+	struct pool_job *job = workers_submit_probe(
+		&workers, hanging[_i].fixture, -1, 3600000, &outcome);
+	for (size_t i = 0; i < 3; i++) {
+		outcome_init(&others[i]);
+		workers_probe(&workers, "plain", &others[i]);
+		ck_assert_int_eq(others[i].result.end, KP_WORKER_DONE);
+		outcome_finish(&others[i]);
+	}
+	ck_assert_uint_eq(outcome.ends, 0);
+	pool_cancel(job);
+	workers_wait(&workers, &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_CANCELLED);
+}
+END_TEST
+
+static const struct {
+	const char *fixture, *code, *text;
+	int status;
+} leaving[] = {
+	{"exit_0_in_constructor", "exited_during_load", "exited_during_load(0)", 0},
+	{"quick_exit_0_in_constructor", "exited_during_load", "exited_during_load(0)", 0},
+	{"exit_7_in_constructor", "exited_during_load", "exited_during_load(7)", 7},
+	{"exit_0_in_second_kernel", "exited_during_probe", "exited_during_probe(0)", 0},
+};
+
+START_TEST(t19_who_leaves_before_the_end_mark_has_failed)
+{
+	workers_probe(&workers, leaving[_i].fixture, &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_EXITED);
+	ck_assert_str_eq(outcome.result.diag.code, leaving[_i].code);
+	ck_assert_int_eq(outcome.result.exit, leaving[_i].status);
+	ck_assert_ptr_nonnull(strstr(message(), leaving[_i].text));
+}
+END_TEST
+
+static const struct {
+	const char *fixture;
+	int end;
+} lingering[] = {
+	{"grandchild_keeps_pipes", KP_WORKER_LINGERED},
+	{"grandchild_daemonizes", KP_WORKER_LINGERED},
+	{"grandchild_ignores_signals", KP_WORKER_LINGERED},
+	{"grandchild_chain", KP_WORKER_LINGERED},
+	{"grandchild_of_dead_worker", KP_WORKER_KILLED},
+};
+
+/* Every process of the job holds the write end: end of file means that all are gone. */
+START_TEST(t20_no_process_is_left_and_none_delays_the_end)
+{
+	int ends[2];
+	char byte;
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	workers_submit_probe(&workers, lingering[_i].fixture, ends[1], 60000, &outcome);
+	close(ends[1]);
+	workers_wait(&workers, &outcome);
+	ck_assert_int_eq(outcome.result.end, lingering[_i].end);
+	workers_settle(&workers);
+	ck_assert_int_eq(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+}
+END_TEST
+
+START_TEST(t20_a_daemon_left_behind_is_its_own_plugins_fault)
+{
+	struct outcome other;
+	outcome_init(&other);
+	workers_submit_probe(&workers, "grandchild_daemonizes", -1, 60000, &outcome);
+	workers_submit_probe(&workers, "noisy", -1, 60000, &other);
+	workers_wait(&workers, &other);
+	if (outcome.ends == 0)
+		workers_wait(&workers, &outcome);
+	ck_assert_int_eq(other.result.end, KP_WORKER_DONE);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_LINGERED);
+	outcome_finish(&other);
+}
+END_TEST
+
+static const struct {
+	const char *fixture, *symbol;
+} undefined[] = {
+	{"undefined_function", "kplug_fixture_absent_function"},
+	{"undefined_data", "kplug_fixture_absent_variable"},
+	{"undefined_host_function", "kp_fixture_host_function"},
+};
+
+START_TEST(t31_an_undefined_symbol_is_named_by_the_probe)
+{
+	workers_probe(&workers, undefined[_i].fixture, &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert_str_eq(outcome_failed(&outcome), "missing_symbol");
+	ck_assert_ptr_nonnull(strstr(outcome_message(&outcome), undefined[_i].symbol));
+	ck_assert_str_eq(json_string_value(outcome_value(&outcome, "state")), "failed");
+	ck_assert_ptr_null(answer_of("mm"));
+}
+END_TEST
+
+START_TEST(t44_the_loaders_words_are_told_once_and_kept)
+{
+	workers_probe(&workers, undefined[_i].fixture, &outcome);
+	ck_assert_ptr_nonnull(strstr(outcome.result.loader, undefined[_i].symbol));
+	ck_assert_ptr_null(strstr(outcome.result.loader, "does not say why"));
+}
+END_TEST
+
+static const char *const dying[] = {"exit_0_in_second_kernel", "crash_in_second_kernel"};
+
+START_TEST(t42_a_plugin_that_dies_after_one_kernel_is_not_done)
+{
+	workers_probe(&workers, dying[_i], &outcome);
+	ck_assert(json_is_true(json_object_get(answer_of("first"), "available")));
+	ck_assert_ptr_null(answer_of("second"));
+	ck_assert_int_ne(outcome.result.end, KP_WORKER_DONE);
+	ck_assert_str_eq(outcome.result.stage, "probe kernel second");
+}
+END_TEST
+
+static const struct {
+	const char *fixture;
+	int signal;
+} crashing[] = {
+	{"crash_in_constructor", SIGSEGV},
+	{"abort_in_constructor", SIGABRT},
+	{"trap_in_constructor", SIGILL},
+	{"crash_in_ifunc", SIGSEGV},
+};
+
+START_TEST(nx02_a_crash_is_told_with_its_signal)
+{
+	workers_probe(&workers, crashing[_i].fixture, &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_KILLED);
+	ck_assert_int_eq(outcome.result.signal, crashing[_i].signal);
+	ck_assert_str_eq(outcome.result.diag.code, "killed_by_signal");
+	ck_assert_ptr_nonnull(strstr(message(), "during load"));
+}
+END_TEST
+
+static const struct {
+	const char *fixture, *note, *code;
+} differing[] = {
+	{"entry_missing", "the note has first, second", "the code has first"},
+	{"entry_extra", "the note has first;", "the code has first, second"},
+	{"entry_misspelt", "the note has mm", "the code has MM"},
+};
+
+START_TEST(n04_both_lists_are_shown_when_note_and_code_differ)
+{
+	workers_probe(&workers, differing[_i].fixture, &outcome);
+	ck_assert_str_eq(outcome_failed(&outcome), "entries_differ");
+	ck_assert_ptr_nonnull(strstr(outcome_message(&outcome), differing[_i].note));
+	ck_assert_ptr_nonnull(strstr(outcome_message(&outcome), differing[_i].code));
+	ck_assert_str_eq(json_string_value(outcome_value(&outcome, "state")), "rejected");
+}
+END_TEST
+
+START_TEST(a01_a_vtable_that_ends_behind_run_is_accepted)
+{
+	workers_probe(&workers, "vtable_without_options", &outcome);
+	ck_assert(json_is_true(json_object_get(answer_of("mm"), "available")));
+}
+END_TEST
+
+static const struct {
+	const char *fixture, *code;
+} refused[] = {
+	{"plugin_of_size_0", "bad_struct_size"},
+	{"plugin_with_unknown_flag", "unknown_flag"},
+	{"vtable_without_run", "missing_pointer"},
+};
+
+START_TEST(a02_a_struct_that_is_wrong_is_refused_by_its_code)
+{
+	workers_probe(&workers, refused[_i].fixture, &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert_str_eq(outcome_failed(&outcome), refused[_i].code);
+	ck_assert_str_eq(json_string_value(outcome_value(&outcome, "state")), "rejected");
+}
+END_TEST
+
+START_TEST(a15_error_text_is_cut_and_made_safe)
+{
+	workers_probe(&workers, "endless_error_text", &outcome);
+	ck_assert_str_eq(answer_text("second", "code"), "unavailable");
+	ck_assert_uint_lt(strlen(answer_text("second", "message")), 488);
+	outcome_finish(&outcome);
+	outcome_init(&outcome);
+	workers_probe(&workers, "unavailable_second_kernel", &outcome);
+	ck_assert_str_eq(
+		answer_text("second", "message"), "no tensor cores \\xff\\x1b here");
+}
+END_TEST
+
+START_TEST(a16_a_plugins_own_functions_win_over_ours)
+{
+	workers_probe(&workers, "own_functions_named_as_ours", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert(json_is_true(json_object_get(answer_of("mm"), "available")));
+}
+END_TEST
+
+START_TEST(an_unknown_status_is_a_failure_with_its_number)
+{
+	workers_probe(&workers, "odd_status_in_second_kernel", &outcome);
+	ck_assert_str_eq(answer_text("second", "code"), "available_failed");
+	ck_assert_ptr_nonnull(strstr(answer_text("second", "message"), "999"));
+}
+END_TEST
+
+START_TEST(a_missing_library_is_told_without_asking_the_kernel)
+{
+	workers_probe(&workers, "needs_absent_library", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert_str_eq(answer_text("mm", "code"), "missing_library");
+	ck_assert_ptr_nonnull(
+		strstr(answer_text("mm", "message"), "libkplug-fixture-absent.so.0"));
+}
+END_TEST
+
+START_TEST(noise_is_kept_as_evidence_and_fails_nothing)
+{
+	workers_probe(&workers, "noisy", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert_ptr_nonnull(strstr(outcome.result.output, "\\x1b[31m\\xff last words"));
+}
+END_TEST
+
+START_TEST(scribbling_on_the_report_is_told)
+{
+	workers_probe(&workers, "writes_to_report", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_GARBLED);
+	ck_assert_str_eq(outcome.result.diag.code, "garbled_report");
+}
+END_TEST
+
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+
+static TCase *make_cases(void)
+{
+	TCase *tcase = tcase_create("probe");
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, a_sound_plugin_answers_for_its_kernel);
+	tcase_add_test(tcase, a_probe_never_calls_start);
+	tcase_add_test(tcase, a_destructor_that_hangs_is_never_called);
+	tcase_add_loop_test(
+		tcase, t18_who_hangs_is_killed_at_the_deadline, 0, COUNT(hanging));
+	tcase_add_loop_test(tcase, t18_others_finish_while_one_hangs, 0, COUNT(hanging));
+	tcase_add_loop_test(
+		tcase, t19_who_leaves_before_the_end_mark_has_failed, 0, COUNT(leaving));
+	tcase_add_loop_test(tcase, t20_no_process_is_left_and_none_delays_the_end, 0,
+		COUNT(lingering));
+	tcase_add_test(tcase, t20_a_daemon_left_behind_is_its_own_plugins_fault);
+	tcase_add_loop_test(tcase, t31_an_undefined_symbol_is_named_by_the_probe, 0,
+		COUNT(undefined));
+	tcase_add_loop_test(
+		tcase, t44_the_loaders_words_are_told_once_and_kept, 0, COUNT(undefined));
+	tcase_add_loop_test(tcase, t42_a_plugin_that_dies_after_one_kernel_is_not_done, 0,
+		COUNT(dying));
+	tcase_add_loop_test(
+		tcase, nx02_a_crash_is_told_with_its_signal, 0, COUNT(crashing));
+	tcase_add_loop_test(tcase, n04_both_lists_are_shown_when_note_and_code_differ, 0,
+		COUNT(differing));
+	tcase_add_test(tcase, a01_a_vtable_that_ends_behind_run_is_accepted);
+	tcase_add_loop_test(tcase, a02_a_struct_that_is_wrong_is_refused_by_its_code, 0,
+		COUNT(refused));
+	tcase_add_test(tcase, a15_error_text_is_cut_and_made_safe);
+	tcase_add_test(tcase, a16_a_plugins_own_functions_win_over_ours);
+	tcase_add_test(tcase, an_unknown_status_is_a_failure_with_its_number);
+	tcase_add_test(tcase, a_missing_library_is_told_without_asking_the_kernel);
+	tcase_add_test(tcase, noise_is_kept_as_evidence_and_fails_nothing);
+	tcase_add_test(tcase, scribbling_on_the_report_is_told);
+	return tcase;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("probe");
+	suite_add_tcase(suite, make_cases());
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
