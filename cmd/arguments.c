@@ -141,10 +141,11 @@ int arguments_parse(
 	};
 	if (!arguments->words || !arguments->given)
 		return kp_diag_no_memory(diag);
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1; i < argc; i++)
 		if (!kp_text_is_utf8(argv[i], strlen(argv[i])))
 			return kp_diag_set(diag, "not_utf8", argv[i],
 				"the argument %s is not UTF-8", argv[i]);
+	for (int i = 1; i < argc; i++) {
 		bool is_option = options && argv[i][0] == '-' && argv[i][1];
 		int result = 0;
 		if (is_option && strcmp(argv[i], "--") == 0)

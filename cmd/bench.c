@@ -153,27 +153,25 @@ static int collect(
 	return status;
 }
 
-static int finish(
-	struct session *session, const struct kp_reply_message *message, json_t *runs)
+static int finish(struct session *session, const struct kp_reply_message *message,
+	json_t *collected)
 {
 	if (message->error)
 		return session_fail(session, message->error, message->parameters);
-	json_t *all = json_object_get(message->parameters, "runs");
-	owned_json *document = json_pack("{s:s, s:O}", "format",
-		field_text(message->parameters, "format", "?"), "runs",
-		json_is_array(all) ? all : runs);
-	if (!document)
-		return output_no_memory(&session->output);
-	int status = session_check(session, &last, document);
+	bool told = json_array_size(collected) > 0;
+	int status = session_check(session, told ? &first : &last, message->parameters);
 	if (status != KP_EXIT_OK)
 		return status;
+	json_t *runs = json_object_get(message->parameters, "runs");
+	if (!json_is_array(runs))
+		runs = collected;
+	owned_json *document = json_pack("{s:s, s:O}", "format",
+		field_text(message->parameters, "format", "?"), "runs", runs);
+	if (!document)
+		return output_no_memory(&session->output);
 	status = session->output.json ? output_json(&session->output, document)
-				      : bench_table_print(&session->output,
-						json_object_get(document, "runs"));
-	return status == KP_EXIT_OK &&
-			       !bench_table_all_ok(json_object_get(document, "runs"))
-		       ? KP_EXIT_NO
-		       : status;
+				      : bench_table_print(&session->output, runs);
+	return status == KP_EXIT_OK && !bench_table_all_ok(runs) ? KP_EXIT_NO : status;
 }
 
 /* A limit is for each answer, on top of the time that a run was given. */

@@ -121,7 +121,9 @@ const struct command is_enabled_command = {
 	.least = 1,
 	.most = 1,
 	.summary = "Say whether a plugin or kernel is enabled",
-	.help = "Prints enabled, disabled, disabled-runtime, masked, rejected, failed or such, "
-		"and exits 0 where it is enabled, else 1. With --quiet the exit status alone.",
+	.help = "Prints enabled, disabled, disabled-runtime, masked, rejected, failed or "
+		"such, "
+		"and exits 0 where it is enabled, else 1. With --quiet the exit status "
+		"alone.",
 	.run = run_is_enabled,
 };

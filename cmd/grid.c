@@ -8,7 +8,7 @@
 
 #include "cmd/wrap.h"
 
-enum { GAP = 2, COLUMNS = 16, CELLS_AT_FIRST = 64, LEAST_LAST = 24, LEAST_LINE = 8 };
+enum { GAP = 2, COLUMNS = 16, CELLS_AT_FIRST = 64, LEAST_LAST = 16, LEAST_LINE = 8 };
 
 const struct grid_column grid_pairs[2] = {{NULL, false}, {NULL, false}};
 

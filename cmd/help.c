@@ -127,7 +127,7 @@ int help_all(const struct output *output)
 		return all_json(output);
 	const struct output page = as_page(output);
 	output = &page;
-	output_line(output, TONE_PLAIN, "usage: %s", synopsis);
+	output_words(output, 0, "usage: %s", synopsis);
 	output_words(output, 0,
 		"Which compute kernels this machine has, which one runs and why, and "
 		"turning "

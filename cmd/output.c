@@ -12,7 +12,7 @@
 #include "cmd/wrap.h"
 #include "lib/text.h"
 
-enum { DEFAULT_WIDTH = 80, LEAST_WIDTH = 16, REAL_DIGITS = 15 };
+enum { DEFAULT_WIDTH = 80, LEAST_WIDTH = 16 };
 
 static void free_text(char **text)
 {
@@ -177,8 +177,7 @@ static void put_escaped(const char *text)
 
 int output_json(const struct output *output, const json_t *value)
 {
-	owned_text text =
-		json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_DIGITS));
+	owned_text text = json_dumps(value, JSON_INDENT(2));
 	if (!text) {
 		(void)fputs("{\"error\": {\"code\": \"no_memory\", "
 			    "\"message\": \"memory is exhausted\", \"object\": \"\"}}\n",
