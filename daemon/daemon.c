@@ -282,11 +282,12 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 
 	if (read_inputs(daemon, diag) < 0)
 		return DAEMON_MISCONFIGURED;
-	if (state_open(&daemon->loop, options->state_dir, options->system, &daemon->state,
-		    diag) < 0 ||
+	/* Whoever can connect can also rely on an orderly end. */
+	if (start_signals(daemon, diag) < 0 ||
+		state_open(&daemon->loop, options->state_dir, options->system,
+			&daemon->state, diag) < 0 ||
 		server_open(daemon, options->socket, &daemon->server, diag) < 0 ||
-		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0 ||
-		start_signals(daemon, diag) < 0)
+		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0)
 		return DAEMON_FAILED;
 	start_watch(daemon);
 	for (size_t i = 0; i < daemon->warnings.count; i++)

@@ -111,11 +111,13 @@ fail:
 	call_fail(call, &diag, NULL);
 }
 
+/* That a plugin's state has changed is logged with the change. */
 static void log_decision(struct daemon *daemon, const struct call *call, const char *name,
 	const char *what, const char *reason)
 {
-	log_line(&daemon->log, LOG_INFO, "%s: %s by uid %u%s%s", name, what,
-		call_uid(call), reason[0] ? ": " : "", reason);
+	log_line(&daemon->log, strchr(name, '/') ? LOG_INFO : LOG_DEBUG,
+		"%s: %s by uid %u%s%s", name, what, call_uid(call), reason[0] ? ": " : "",
+		reason);
 }
 
 /* ---- Disable ---- */

@@ -30,7 +30,7 @@ static bool is_pending(const struct daemon *daemon, const char *plugin)
 	       state == KP_STATE_PENDING;
 }
 
-/* ---- Reload: first a scan that began after the call, then its verdicts ---- */
+/* ---- Reload: first a scan that began after the call, then the verdicts ---- */
 
 struct reload {
 	struct daemon *daemon;
@@ -61,25 +61,58 @@ static bool has_pending(const struct daemon *daemon, const json_t *names)
 	return false;
 }
 
-static bool has_verdicts(struct daemon *daemon, void *reply)
+/* The reply, and whose verdicts it waits for: also of what was found just before. */
+struct reloaded {
+	json_t *reply, *pending;
+};
+
+static bool has_verdicts(struct daemon *daemon, void *context)
 {
-	return !has_pending(daemon, json_object_get(reply, "added")) &&
-	       !has_pending(daemon, json_object_get(reply, "changed"));
+	const struct reloaded *reloaded = context;
+	return !has_pending(daemon, reloaded->pending);
 }
 
 static void answer_reload(struct daemon *daemon, struct call *call, void *context)
 {
-	json_t *reply = json_incref(context);
+	const struct reloaded *reloaded = context;
 
 	daemon_table(daemon);
-	(void)json_object_set_new(
-		reply, "generation", json_integer((json_int_t)daemon->generation.number));
-	call_reply(call, reply);
+	(void)json_object_set_new(reloaded->reply, "generation",
+		json_integer((json_int_t)daemon->generation.number));
+	call_reply(call, json_incref(reloaded->reply));
 }
 
-static void release_json(void *value)
+static void release_reloaded(void *context)
 {
-	json_decref(value);
+	struct reloaded *reloaded = context;
+	json_decref(reloaded->reply);
+	json_decref(reloaded->pending);
+	free(reloaded);
+}
+
+/* Takes reply. */
+static void wait_for_verdicts(
+	struct daemon *daemon, struct call *call, json_t *reply, const char *name)
+{
+	struct reloaded *reloaded = malloc(sizeof(*reloaded));
+	json_t *pending = kp_registry_pending(daemon->registry);
+	json_t *wanted = named(pending, name);
+
+	json_decref(pending);
+	if (!reloaded || !wanted) {
+		free(reloaded);
+		json_decref(wanted);
+		json_decref(reply);
+		call_reply(call, NULL);
+		return;
+	}
+	*reloaded = (struct reloaded){reply, wanted};
+	wait_for(daemon, call,
+		&(struct wait_request){.timeout_ms = -1,
+			.is_over = has_verdicts,
+			.run = answer_reload,
+			.release = release_reloaded,
+			.context = reloaded});
 }
 
 static void on_scanned(void *context, const struct scan_result *result)
@@ -103,12 +136,7 @@ static void on_scanned(void *context, const struct scan_result *result)
 		json_decref(reply);
 		fail_no_plugin(daemon, call, name);
 	} else {
-		wait_for(daemon, call,
-			&(struct wait_request){.timeout_ms = -1,
-				.is_over = has_verdicts,
-				.run = answer_reload,
-				.release = release_json,
-				.context = reply});
+		wait_for_verdicts(daemon, call, reply, name);
 	}
 }
 

@@ -106,6 +106,25 @@ def make_plugin(path, name, kernels=None, before="", available="", **note):
         os.rename(path + ".new", path)
 
 
+def make_plugins(paths, kernels=None, **plugin):
+    """The same plugin at each path, under the names of the files, compiled once."""
+    names = [os.path.basename(p)[: -len(".so")] for p in paths]
+    width = max(len(n) for n in names)
+    mark = "x" * width
+    with tempfile.TemporaryDirectory(prefix="kplug-make.") as place:
+        first = os.path.join(place, "plugin.so")
+        make_plugin(first, mark, kernels, **plugin)
+        with open(first, "rb") as file:
+            template = file.read()
+    before = b'"name": "' + mark.encode() + b'"'
+    assert template.count(before) == 1
+    for path, name in zip(paths, names):
+        after = b'"name": "' + name.encode() + b'"' + b" " * (width - len(name))
+        with open(path + ".new", "wb") as file:
+            file.write(template.replace(before, after))
+        os.rename(path + ".new", path)
+
+
 def write(path, text):
     """Writes a file whole: nobody sees half of it."""
     with open(path + ".new", "w", encoding="utf-8") as file:
@@ -323,6 +342,12 @@ class Daemon:
         package = plugin.pop("package", name)
         make_plugin(self.library_path(name), package, kernels, **plugin)
         self.manifest(name, layer=layer, **(manifest or {}))
+
+    def add_many(self, names, kernels=None, **plugin):
+        """Plugins that differ in nothing but their names, compiled once."""
+        make_plugins([self.library_path(n) for n in names], kernels, **plugin)
+        for name in names:
+            self.manifest(name)
 
     def remove(self, name, layer=0):
         os.unlink(self.manifest_path(name, layer))
