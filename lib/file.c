@@ -47,12 +47,10 @@ static int open_failed(const char *path, struct kp_diag *diag)
 	return kp_diag_set(diag, code, path, "cannot open %s: %s", path, strerror(errno));
 }
 
-int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *diag)
+static int check_regular(int fd, const char *path, struct stat *st, struct kp_diag *diag)
 {
 	struct stat own;
-	owned_fd fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return open_failed(path, diag);
+
 	if (fstat(fd, &own) < 0)
 		return kp_diag_set(diag, "io_error", path, "cannot stat %s: %s", path,
 			strerror(errno));
@@ -61,9 +59,18 @@ int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *dia
 			"%s is %s, not a regular file", path, kind_name(own.st_mode));
 	if (st)
 		*st = own;
-	int result = fd;
-	fd = -1;
-	return result;
+	return 0;
+}
+
+int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *diag)
+{
+	int fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return open_failed(path, diag);
+	if (check_regular(fd, path, st, diag) < 0)
+		kp_file_close(&fd);
+	return fd;
 }
 
 /* Up to `size` bytes, fewer at the end of the file. */
@@ -115,9 +122,9 @@ static int read_all(int fd, size_t guess, size_t limit, char **text, size_t *siz
 int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *size,
 	struct kp_diag *diag)
 {
-	struct stat st;
-	char *bytes;
-	size_t n;
+	struct stat st = {0};
+	char *bytes = NULL;
+	size_t n = 0;
 	owned_fd fd = kp_file_open(dir, path, &st, diag);
 
 	if (fd < 0)

@@ -67,6 +67,12 @@ static int take_word(struct reader *r, const char *what, char *word, size_t size
 	return 0;
 }
 
+/* One of the short words of a format, which fits. */
+static void set_word(char out[KP_FORMAT_WORD], const char *word)
+{
+	(void)snprintf(out, KP_FORMAT_WORD, "%s", word);
+}
+
 /* What people write elsewhere, and what it is here. */
 static const char *habit(const char *word)
 {
@@ -219,7 +225,7 @@ static int take_scale(struct reader *r, struct kp_format *f)
 		return -1;
 	/* A block says that the granularity is one. */
 	if (!f->granularity[0])
-		strcpy(f->granularity, has_block(f) ? "block" : "tensor");
+		set_word(f->granularity, has_block(f) ? "block" : "tensor");
 	if (strcmp(f->granularity, "block") == 0 && !has_block(f))
 		return wrong(r, from,
 			"granularity block requires block_shape; write "
@@ -235,7 +241,7 @@ static int take_name(struct reader *r, struct kp_format *f)
 	const char *from = r->at;
 	char word[WORD_BYTES];
 
-	strcpy(f->name, "dense");
+	set_word(f->name, "dense");
 	if (r->at[strcspn(r->at, ":/@,")] != ':')
 		return 0;
 	if (take_word(r, "a format", word, sizeof(f->name)) < 0)
@@ -248,7 +254,7 @@ static int take_name(struct reader *r, struct kp_format *f)
 			"alone, "
 			"or scaled-fp8 with a scale",
 			word);
-	strcpy(f->name, word);
+	set_word(f->name, word);
 	return 0;
 }
 

@@ -39,16 +39,16 @@ enum kp_element {
 	KP_ELEMENTS /* how many */
 };
 
-enum { KP_SIGNATURE_ROLES = 32, KP_SIGNATURE_BYTES = 1024 };
+enum { KP_SIGNATURE_ROLES = 32, KP_SIGNATURE_BYTES = 1024, KP_FORMAT_WORD = 24 };
 
 struct kp_format {
-	char name[24];
+	char name[KP_FORMAT_WORD];
 	enum kp_element element;
-	char layout[24]; /* "" is the family's own */
+	char layout[KP_FORMAT_WORD]; /* "" is the family's own */
 	bool scaled;
 	enum kp_element scale;
-	char granularity[24]; /* tensor when absent */
-	char scale_layout[24];
+	char granularity[KP_FORMAT_WORD]; /* tensor when absent */
+	char scale_layout[KP_FORMAT_WORD];
 	bool block_dynamic;
 	unsigned block_rows, block_columns; /* 0 when there is no block */
 };

@@ -326,7 +326,7 @@ int kp_json_place(struct kp_diag *diag, const char *text, size_t size, const cha
 	if (!diag)
 		return -1;
 	struct cursor c = {text, text + size, 1, 1};
-	struct cursor last = c;
+	struct cursor last;
 	const char *path = diag->object;
 
 	kp_diag_at(diag, file, 0, 0);

@@ -169,8 +169,10 @@ static bool is_gone(int dir, const char *file)
 static int set_error(struct kp_manifest *manifest, const struct kp_diag *diag)
 {
 	manifest->error = malloc(sizeof(*manifest->error));
-	if (!manifest->error)
+	if (!manifest->error) {
+		kp_manifest_finish(manifest);
 		return -1;
+	}
 	*manifest->error = *diag;
 	return 0;
 }

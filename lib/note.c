@@ -110,34 +110,39 @@ static int read_host(struct kp_note_reader *reader, struct kp_note *note)
 
 static int compare_names(const void *a, const void *b)
 {
-	const struct kp_spec *one = *(const struct kp_spec *const *)a;
-	const struct kp_spec *other = *(const struct kp_spec *const *)b;
+	const struct kp_note_name *one = a;
+	const struct kp_note_name *other = b;
 	int order = strcmp(one->name, other->name);
 	/* Both are of one array: of namesakes the first is named first. */
-	return order ? order : (one > other) - (one < other);
+	return order ? order : (one->spec > other->spec) - (one->spec < other->spec);
+}
+
+static int refuse_namesake(struct kp_note_reader *reader, const struct kp_note *note,
+	const struct kp_note_name *first)
+{
+	char path[KP_NOTE_PATH];
+
+	kp_note_path_at(path, "kernels", (size_t)(first[1].spec - note->kernels));
+	return kp_diag_set(reader->diag, "duplicate_kernel", path,
+		"kernels[%zu] and %s are both named %s",
+		(size_t)(first->spec - note->kernels), path, first->name);
 }
 
 static int sort_kernels(struct kp_note_reader *reader, struct kp_note *note)
 {
-	const struct kp_spec **sorted =
-		kp_arena_alloc(reader->arena, note->n_kernels, sizeof(*sorted));
-	char path[KP_NOTE_PATH];
+	struct kp_note_name *names =
+		kp_arena_alloc(reader->arena, note->n_kernels, sizeof(*names));
 
-	if (!sorted)
+	if (!names)
 		return kp_diag_no_memory(reader->diag);
 	for (size_t i = 0; i < note->n_kernels; i++)
-		sorted[i] = &note->kernels[i];
-	if (note->n_kernels)
-		qsort(sorted, note->n_kernels, sizeof(*sorted), compare_names);
-	note->kernels_by_name = sorted;
-	for (size_t i = 1; i < note->n_kernels; i++) {
-		if (strcmp(sorted[i - 1]->name, sorted[i]->name) != 0)
-			continue;
-		kp_note_path_at(path, "kernels", (size_t)(sorted[i] - note->kernels));
-		return kp_diag_set(reader->diag, "duplicate_kernel", path,
-			"kernels[%zu] and %s are both named %s",
-			(size_t)(sorted[i - 1] - note->kernels), path, sorted[i]->name);
-	}
+		names[i] =
+			(struct kp_note_name){note->kernels[i].name, &note->kernels[i]};
+	qsort(names, note->n_kernels, sizeof(*names), compare_names);
+	note->names = names;
+	for (size_t i = 1; i < note->n_kernels; i++)
+		if (strcmp(names[i - 1].name, names[i].name) == 0)
+			return refuse_namesake(reader, note, &names[i - 1]);
 	return 0;
 }
 
@@ -232,18 +237,18 @@ int kp_note_fits(
 	return kp_version_range_check(&note->host, host, diag);
 }
 
-static int compare_to_name(const void *name, const void *spec)
+static int compare_to_name(const void *name, const void *entry)
 {
-	return strcmp(name, (*(const struct kp_spec *const *)spec)->name);
+	return strcmp(name, ((const struct kp_note_name *)entry)->name);
 }
 
 const struct kp_spec *kp_note_find(const struct kp_note *note, const char *kernel)
 {
 	if (!note->n_kernels)
 		return NULL;
-	const struct kp_spec **found = bsearch(kernel, note->kernels_by_name,
-		note->n_kernels, sizeof(*note->kernels_by_name), compare_to_name);
-	return found ? *found : NULL;
+	const struct kp_note_name *found = bsearch(kernel, note->names, note->n_kernels,
+		sizeof(*note->names), compare_to_name);
+	return found ? found->spec : NULL;
 }
 
 void kp_note_finish(struct kp_note *note)

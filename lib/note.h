@@ -23,6 +23,11 @@ enum {
 
 struct kp_arena;
 
+struct kp_note_name {
+	const char *name;
+	const struct kp_spec *spec;
+};
+
 struct kp_note {
 	json_t *root;		 /* owns the strings */
 	struct kp_arena *memory; /* owns the arrays of the specs */
@@ -34,8 +39,8 @@ struct kp_note {
 	bool has_host; /* the note says a range; without one every host fits */
 	struct kp_version_range host;
 	size_t n_kernels;
-	struct kp_spec *kernels;		/* in the note's order */
-	const struct kp_spec **kernels_by_name; /* the same in byte order of name */
+	struct kp_spec *kernels;	  /* in the note's order */
+	const struct kp_note_name *names; /* the same in byte order of name */
 };
 
 /*

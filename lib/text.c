@@ -17,14 +17,13 @@ const char kp_text_name_rule[] = "a name has 1 to 64 of the characters A-Z a-z 0
 static size_t character(const unsigned char *at, size_t left)
 {
 	static const struct {
-		unsigned char mask, lead;
-		size_t length;
 		uint32_t lowest;
+		unsigned char mask, lead, length;
 	} forms[] = {
-		{0x80, 0x00, 1, 0},
-		{0xe0, 0xc0, 2, 0x80},
-		{0xf0, 0xe0, 3, 0x800},
-		{0xf8, 0xf0, 4, 0x10000},
+		{0, 0x80, 0x00, 1},
+		{0x80, 0xe0, 0xc0, 2},
+		{0x800, 0xf0, 0xe0, 3},
+		{0x10000, 0xf8, 0xf0, 4},
 	};
 	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
 		if ((at[0] & forms[f].mask) != forms[f].lead)
