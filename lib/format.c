@@ -239,12 +239,12 @@ static int take_scale(struct reader *r, struct kp_format *f)
 static int take_name(struct reader *r, struct kp_format *f)
 {
 	const char *from = r->at;
-	char word[WORD_BYTES];
+	char word[KP_FORMAT_WORD];
 
 	set_word(f->name, "dense");
 	if (r->at[strcspn(r->at, ":/@,")] != ':')
 		return 0;
-	if (take_word(r, "a format", word, sizeof(f->name)) < 0)
+	if (take_word(r, "a format", word, sizeof(word)) < 0)
 		return -1;
 	if (!take(r, ':'))
 		return wrong(r, r->at, "a colon expected behind the format");
