@@ -46,17 +46,17 @@ static int explain_kernel(const struct kp_query *query, size_t kernel,
 
 static json_t *explain_all(const struct kp_query *query, struct kp_exclusions *exclusions)
 {
-	struct kp_walk walk;
+	struct kp_rank_walk walk;
 	json_t *eligible = json_array();
 	json_t *others = json_array();
 	size_t kernel;
-	int result = eligible && others ? kp_walk_init_all(&walk, query) : -1;
+	int result = eligible && others ? kp_rank_walk_init_all(&walk, query) : -1;
 
 	if (result == 0) {
-		while (result == 0 && kp_walk_next(&walk, &kernel))
+		while (result == 0 && kp_rank_walk_next(&walk, &kernel))
 			result = explain_kernel(
 				query, kernel, exclusions, eligible, others);
-		kp_walk_finish(&walk);
+		kp_rank_walk_finish(&walk);
 	}
 	if (result == 0)
 		result = json_array_extend(eligible, others);

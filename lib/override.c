@@ -60,14 +60,14 @@ static int take_solution(const struct kp_query *query, const char *value,
 	uint32_t solution, struct kp_decision *decision, struct kp_diag *missing,
 	struct kp_diag *diag)
 {
-	struct kp_walk walk;
+	struct kp_rank_walk walk;
 	size_t kernel;
 	size_t first = SIZE_MAX;
 	int result = -1;
 
-	if (kp_walk_init_all(&walk, query) < 0)
+	if (kp_rank_walk_init_all(&walk, query) < 0)
 		return kp_diag_no_memory(diag);
-	while (result < 0 && kp_walk_next(&walk, &kernel)) {
+	while (result < 0 && kp_rank_walk_next(&walk, &kernel)) {
 		if (!has_solution(query, kernel, solution))
 			continue;
 		if (first == SIZE_MAX)
@@ -78,7 +78,7 @@ static int take_solution(const struct kp_query *query, const char *value,
 		take(query, decision, kernel, device);
 		result = 0;
 	}
-	kp_walk_finish(&walk);
+	kp_rank_walk_finish(&walk);
 	if (result == 0)
 		return 0;
 	if (first != SIZE_MAX)

@@ -36,13 +36,13 @@ json_t *kp_rank_json(const struct kp_rank *rank)
 		rank->objective, "priority", rank->priority);
 }
 
-static const unsigned char *walk_kernel(const struct kp_walk *walk, size_t at)
+static const unsigned char *walk_kernel(const struct kp_rank_walk *walk, size_t at)
 {
 	return kp_table_kernel(walk->query->table, kp_load32(walk->items + 4 * at));
 }
 
 /* A run has one policy score: the objective ranks inside it, before the priority. */
-static void start_run(struct kp_walk *walk, size_t first)
+static void start_run(struct kp_rank_walk *walk, size_t first)
 {
 	walk->first = walk->at = walk->end = first;
 	walk->untagged = false;
@@ -60,7 +60,7 @@ static void start_run(struct kp_walk *walk, size_t first)
 		walk->end++;
 }
 
-bool kp_walk_next(struct kp_walk *walk, size_t *kernel)
+bool kp_rank_walk_next(struct kp_rank_walk *walk, size_t *kernel)
 {
 	for (;;) {
 		while (walk->at < walk->end) {
@@ -84,11 +84,11 @@ bool kp_walk_next(struct kp_walk *walk, size_t *kernel)
 	}
 }
 
-int kp_walk_init(struct kp_walk *walk, const struct kp_query *query)
+int kp_rank_walk_init(struct kp_rank_walk *walk, const struct kp_query *query)
 {
 	if (query->request->any_signature)
-		return kp_walk_init_all(walk, query);
-	*walk = (struct kp_walk){.query = query};
+		return kp_rank_walk_init_all(walk, query);
+	*walk = (struct kp_rank_walk){.query = query};
 	if (query->entry != SIZE_MAX) {
 		struct kp_list bucket = kp_table_list(query->table,
 			kp_load32(kp_table_record(query->table, KP_SECTION_SIGNATURES,
@@ -116,14 +116,14 @@ static int compare(const void *a, const void *b, void *context)
 	return i < j ? -1 : i > j;
 }
 
-int kp_walk_init_all(struct kp_walk *walk, const struct kp_query *query)
+int kp_rank_walk_init_all(struct kp_rank_walk *walk, const struct kp_query *query)
 {
 	const unsigned char *operation =
 		kp_table_record(query->table, KP_SECTION_OPERATIONS, query->operation);
 	uint32_t first = kp_load32(operation + KP_OPERATION_KERNELS);
 	struct kp_table table = *query->table;
 
-	*walk = (struct kp_walk){.query = query};
+	*walk = (struct kp_rank_walk){.query = query};
 	walk->count = kp_load32(operation + KP_OPERATION_KERNELS + 4);
 	walk->own = calloc(walk->count + 1, sizeof(*walk->own));
 	if (!walk->own)
@@ -136,7 +136,7 @@ int kp_walk_init_all(struct kp_walk *walk, const struct kp_query *query)
 	return 0;
 }
 
-void kp_walk_finish(struct kp_walk *walk)
+void kp_rank_walk_finish(struct kp_rank_walk *walk)
 {
 	free(walk->own);
 	walk->own = NULL;

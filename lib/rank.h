@@ -13,7 +13,7 @@
 #include "lib/query.h"
 
 /* The kernels are sorted by policy and priority; the objective is a second pass. */
-struct kp_walk {
+struct kp_rank_walk {
 	const struct kp_query *query;
 	const unsigned char *items; /* words, or `own` */
 	uint32_t *own;
@@ -22,13 +22,13 @@ struct kp_walk {
 };
 
 /* The kernels of the query's signature. With any_signature those of the operation. */
-int kp_walk_init(struct kp_walk *walk, const struct kp_query *query)
+int kp_rank_walk_init(struct kp_rank_walk *walk, const struct kp_query *query)
 	__attribute__((warn_unused_result));
 /* All kernels of the operation. -1: memory. */
-int kp_walk_init_all(struct kp_walk *walk, const struct kp_query *query)
+int kp_rank_walk_init_all(struct kp_rank_walk *walk, const struct kp_query *query)
 	__attribute__((warn_unused_result));
-bool kp_walk_next(struct kp_walk *walk, size_t *kernel);
-void kp_walk_finish(struct kp_walk *walk);
+bool kp_rank_walk_next(struct kp_rank_walk *walk, size_t *kernel);
+void kp_rank_walk_finish(struct kp_rank_walk *walk);
 
 struct kp_rank kp_rank_of(const struct kp_query *query, size_t kernel);
 bool kp_rank_equal(const struct kp_rank *a, const struct kp_rank *b);

@@ -62,12 +62,12 @@ static bool fell_back(const struct kp_query *query, size_t kernel)
 		       query, kernel, KP_SKIP_STATE | KP_SKIP_SIGNATURE, NULL, NULL);
 }
 
-static void take_first(
-	const struct kp_query *query, struct kp_walk *walk, struct kp_decision *decision)
+static void take_first(const struct kp_query *query, struct kp_rank_walk *walk,
+	struct kp_decision *decision)
 {
 	size_t kernel, device;
 
-	while (kp_walk_next(walk, &kernel)) {
+	while (kp_rank_walk_next(walk, &kernel)) {
 		if (!kp_predicate_check(
 			    query, kernel, KP_SKIP_SIGNATURE, NULL, &device)) {
 			if (decision->fallback_from == SIZE_MAX &&
@@ -83,12 +83,12 @@ static void take_first(
 }
 
 /* The next of the same rank competes for this very request. */
-static void find_equal(
-	const struct kp_query *query, struct kp_walk *walk, struct kp_decision *decision)
+static void find_equal(const struct kp_query *query, struct kp_rank_walk *walk,
+	struct kp_decision *decision)
 {
 	size_t kernel;
 
-	while (kp_walk_next(walk, &kernel)) {
+	while (kp_rank_walk_next(walk, &kernel)) {
 		struct kp_rank rank = kp_rank_of(query, kernel);
 		if (!kp_rank_equal(&rank, &decision->rank))
 			return;
@@ -102,14 +102,14 @@ static void find_equal(
 
 static int by_rank(const struct kp_query *query, struct kp_decision *decision)
 {
-	struct kp_walk walk;
+	struct kp_rank_walk walk;
 
-	if (kp_walk_init(&walk, query) < 0)
+	if (kp_rank_walk_init(&walk, query) < 0)
 		return -1;
 	take_first(query, &walk, decision);
 	if (decision->selected != SIZE_MAX)
 		find_equal(query, &walk, decision);
-	kp_walk_finish(&walk);
+	kp_rank_walk_finish(&walk);
 	return 0;
 }
 
