@@ -65,13 +65,13 @@ static bool is_library(const struct way *way)
 }
 
 /*
- * A library beside the plugin's is no plugin: that it has no note is nothing
- * against it, as long as it could be read.
+ * A library beside the plugin's is no plugin: what it lacks of one is nothing
+ * against it. What cannot be read as a library is found before `elf` is told.
  */
 static bool is_part(const struct way *way, enum finding_end end)
 {
 	return !is_library(way) && way->part.elf &&
-	       (end == FINDING_GOOD || strcmp(way->part.code, "no_note") == 0);
+	       (end == FINDING_GOOD || way->part.state == KP_STATE_REJECTED);
 }
 
 static void keep_elf(struct way *way)

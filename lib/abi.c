@@ -136,9 +136,11 @@ static int check_entry(const struct kp_entry *entry, size_t i, struct kp_diag *d
 	return check_kernel(object, entry->vtable, diag);
 }
 
-static int compare(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	const struct kp_entry *const *left = a;
+	const struct kp_entry *const *right = b;
+	return strcmp((*left)->name, (*right)->name);
 }
 
 static int check_twins(const struct kp_plugin *plugin, struct kp_diag *diag)
@@ -148,17 +150,16 @@ static int check_twins(const struct kp_plugin *plugin, struct kp_diag *diag)
 
 	if (count < 2)
 		return 0;
-	const char **names = calloc(count, sizeof(*names));
-	if (!names)
+	const struct kp_entry **sorted = calloc(count, sizeof(*sorted));
+	if (!sorted)
 		return kp_diag_no_memory(diag);
-	for (size_t i = 0; i < count; i++)
-		names[i] = plugin->entries[i]->name;
-	qsort(names, count, sizeof(*names), compare);
+	memcpy(sorted, plugin->entries, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), by_name);
 	for (size_t i = 1; rc == 0 && i < count; i++)
-		if (strcmp(names[i - 1], names[i]) == 0)
+		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
 			rc = kp_diag_set(diag, "bad_entry_name", "kplug_plugin.entries",
-				"entries: two of them are named %s", names[i]);
-	free(names);
+				"entries: two of them are named %s", sorted[i]->name);
+	free(sorted);
 	return rc;
 }
 

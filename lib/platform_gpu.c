@@ -123,11 +123,7 @@ int kp_platform_add_gpus(
 	if (!dir)
 		return errno == ENOMEM ? kp_diag_no_memory(diag) : 0;
 	char(*addresses)[ADDRESS_BYTES] = list_addresses(dir, &count);
-	if (!addresses) {
-		closedir(dir);
-		return kp_diag_no_memory(diag);
-	}
-	int rc = 0;
+	int rc = addresses ? 0 : kp_diag_no_memory(diag);
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = add_gpu(platform, dirfd(dir), addresses[i], diag);
 	free(addresses);

@@ -73,7 +73,8 @@ static void identify(struct pool_job *job)
 	pool->identifies++;
 	ck_assert_uint_eq(job->request.n_fds, 1);
 	if (is_part(job)) {
-		tell(job, json_pack("{s:{s:[]}}", "elf", "needed"));
+		if (!pool->part_failed)
+			tell(job, json_pack("{s:{s:[]}}", "elf", "needed"));
 		tell_failed(job, pool->part_failed ? pool->part_failed : "no_note",
 			"rejected");
 		return;

@@ -16,6 +16,7 @@
 static const struct job_kind *const kinds[] = {
 	&job_identify,
 	&job_probe,
+	&job_bench,
 };
 
 static const struct job_kind *find_kind(const char *name)

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* From parameters, table and registry to rows. */
+#include "daemon/bench_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/bench_rows.h"
+#include "lib/select.h"
+
+static const double time_preset_s = 0.5;
+
+/* ---- what was asked ---------------------------------------------------------------- */
+
+static int read_numbers(
+	struct bench_plan *plan, const json_t *parameters, struct kp_diag *diag)
+{
+	const json_t *time_s = json_object_get(parameters, "time_s");
+	const json_t *seed = json_object_get(parameters, "seed");
+
+	plan->time_s = json_is_number(time_s) ? json_number_value(time_s) : time_preset_s;
+	plan->seed = json_is_integer(seed) ? json_integer_value(seed) : 1;
+	if (!(plan->time_s > 0) || plan->time_s > BENCH_TIME_MOST_S)
+		return kp_diag_set(diag, "bad_time", "time_s",
+			"time_s: %g is not above 0 and up to %d seconds", plan->time_s,
+			BENCH_TIME_MOST_S);
+	if (plan->seed < 0)
+		return kp_diag_set(diag, "bad_seed", "seed", "seed: %lld is negative",
+			(long long)plan->seed);
+	return 0;
+}
+
+static int find_family(struct bench_plan *plan, const struct kp_table *table,
+	const struct kp_families *families, const char *operation, struct kp_diag *diag)
+{
+	const char **operations;
+	bool is_known = false;
+
+	plan->family = kp_families_find(families, operation);
+	if (plan->family)
+		return 0;
+	operations = kp_table_operations(table);
+	for (size_t i = 0; operations && operations[i]; i++)
+		is_known |= strcmp(operations[i], operation) == 0;
+	free(operations);
+	if (!is_known)
+		return kp_diag_set(diag, "unknown_operation", operation,
+			"there is no operation %s", operation);
+	return kp_diag_set(diag, "no_family", operation,
+		"%s is not described by a family, so that nobody knows its inputs",
+		operation);
+}
+
+/* A text is a number that was typed: "64". */
+static json_t *attribute_value(const json_t *asked)
+{
+	char *end;
+	const char *text = json_string_value(asked);
+
+	if (!text)
+		return json_incref((json_t *)asked);
+	if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+		return json_boolean(text[0] == 't');
+	double value = strtod(text, &end);
+	return *text && !*end && isfinite(value) ? json_real(value) : json_null();
+}
+
+/* What a trait says of an attribute is the value of that attribute. */
+static int read_attributes(
+	struct bench_plan *plan, const json_t *traits, struct kp_diag *diag)
+{
+	plan->attributes = json_object();
+	for (size_t i = 0; i < plan->family->n_attributes; i++) {
+		const char *name = plan->family->attributes[i].name;
+		const json_t *asked = json_object_get(traits, name);
+		if (asked && json_object_set_new(
+				     plan->attributes, name, attribute_value(asked)) < 0)
+			return kp_diag_no_memory(diag);
+	}
+	return plan->attributes ? 0 : kp_diag_no_memory(diag);
+}
+
+/* Dims that are not said are those of the family's first shape. */
+static json_t *complete(const struct bench_plan *plan, const json_t *asked)
+{
+	const json_t *presets = json_object_get(plan->family->shapes, "default");
+	json_t *whole = json_copy(json_array_get(presets, 0));
+
+	if (!whole)
+		whole = json_object();
+	if (json_object_update(whole, (json_t *)asked) == 0)
+		return whole;
+	json_decref(whole);
+	return NULL;
+}
+
+static int add_shape(struct bench_plan *plan, const json_t *asked, struct kp_diag *diag)
+{
+	struct kp_shape shape;
+	json_t *whole;
+
+	if (kp_shape_from_json(asked, plan->family, &shape, diag) < 0)
+		return -1;
+	whole = complete(plan, asked);
+	for (size_t i = 0; whole && i < plan->family->dims.count; i++) {
+		const char *dim = plan->family->dims.items[i];
+		if (json_object_get(whole, dim))
+			continue;
+		json_decref(whole);
+		return kp_diag_set(diag, "bad_shape", dim,
+			"the shape says nothing of %s, and the family has no default",
+			dim);
+	}
+	return json_array_append_new(plan->shapes, whole) < 0 ? kp_diag_no_memory(diag)
+							      : 0;
+}
+
+static int read_shapes(struct bench_plan *plan, const json_t *asked, struct kp_diag *diag)
+{
+	size_t i;
+	json_t *shape;
+
+	plan->shapes = json_array();
+	if (json_array_size(asked) == 0)
+		asked = json_object_get(plan->family->shapes, "default");
+	if (json_array_size(asked) == 0)
+		return kp_diag_set(diag, "no_shape", plan->family->operation,
+			"%s has no default shapes: say one", plan->family->operation);
+	if (json_array_size(asked) > BENCH_SHAPES)
+		return kp_diag_set(
+			diag, "too_many", "shapes", "more than %d shapes", BENCH_SHAPES);
+	json_array_foreach (asked, i, shape)
+		if (add_shape(plan, shape, diag) < 0)
+			return -1;
+	return 0;
+}
+
+int bench_plan_make(struct bench_plan *plan, const struct kp_table *table,
+	const struct kp_registry *registry, const struct kp_families *families,
+	const json_t *parameters, struct kp_diag *diag)
+{
+	const char *operation =
+		json_string_value(json_object_get(parameters, "operation"));
+
+	if (read_numbers(plan, parameters, diag) < 0 ||
+		find_family(plan, table, families, operation ? operation : "", diag) <
+			0 ||
+		read_attributes(plan, json_object_get(parameters, "traits"), diag) < 0 ||
+		read_shapes(plan, json_object_get(parameters, "shapes"), diag) < 0)
+		return -1;
+	for (size_t i = 0; i < json_array_size(plan->shapes); i++)
+		if (bench_rows_add(plan, table, registry, parameters, i, diag) < 0)
+			return -1;
+	return 0;
+}
+
+void bench_plan_finish(struct bench_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_rows; i++) {
+		bench_source_finish(&plan->rows[i].source);
+		free(plan->rows[i].message);
+	}
+	free(plan->rows);
+	bench_source_finish(&plan->reference);
+	json_decref(plan->attributes);
+	json_decref(plan->shapes);
+	free(plan->remark);
+	*plan = (struct bench_plan){0};
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a benchmark will do: rows of kernel and shape, in the order in which they
+ * are done, and where everything lies. Made at once from the table and the
+ * registry; what changes later does not change it. Runs nothing.
+ */
+#ifndef KP_DAEMON_BENCH_PLAN_H
+#define KP_DAEMON_BENCH_PLAN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/diag.h"
+#include "lib/family.h"
+#include "lib/registry.h"
+#include "lib/table.h"
+
+enum {
+	BENCH_SHAPES = 64,
+	BENCH_ROWS = 4096,
+	BENCH_TIME_MOST_S = 60,
+};
+
+/* A kernel and what a worker needs to run it. */
+struct bench_source {
+	char *id;     /* plugin/kernel */
+	char *stored; /* NULL: it cannot be run */
+	char *digest; /* of the library, or NULL */
+	json_t *config;
+	unsigned timeout_ms; /* of its manifest */
+};
+
+struct bench_row {
+	size_t shape; /* index */
+	struct bench_source source;
+	/* Not NULL: the row is not run, and this is what it says. */
+	const char *verdict;
+	char *message;
+};
+
+struct bench_plan {
+	const struct kp_family *family; /* borrowed */
+	char signature[KP_SIGNATURE_BYTES];
+	json_t *attributes; /* name -> value, of those asked for */
+	json_t *shapes;	    /* array of whole shapes */
+	json_int_t seed;
+	double time_s;
+	size_t n_rows;
+	struct bench_row *rows;	       /* by shape, then as in selection order */
+	struct bench_source reference; /* stored NULL: there is none */
+	char *remark; /* why there is no reference, or that it is off; or NULL */
+};
+
+/*
+ * Parameters are those of Bench. Codes of kp_request_from_json and kp_table_find,
+ * unknown_operation, no_family (it is not described), no_signature, no_shape,
+ * bad_shape, bad_time, bad_seed, too_many. Zero the plan; it is to be finished in any
+ * case.
+ */
+int bench_plan_make(struct bench_plan *plan, const struct kp_table *table,
+	const struct kp_registry *registry, const struct kp_families *families,
+	const json_t *parameters, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+void bench_plan_finish(struct bench_plan *plan);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of a plan: which kernels, whether they may run, and what checks them. */
+#include "daemon/bench_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/select.h"
+#include "lib/table_read.h"
+
+/* ---- sources ----------------------------------------------------------------------- */
+
+static char *copy_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? strdup(text) : NULL;
+}
+
+void bench_source_finish(struct bench_source *source)
+{
+	free(source->id);
+	free(source->stored);
+	free(source->digest);
+	json_decref(source->config);
+	*source = (struct bench_source){0};
+}
+
+static char *plugin_of(const char *id)
+{
+	return strndup(id, strcspn(id, "/"));
+}
+
+/* Without `stored` where the plugin has nothing that could be run. */
+static int source_find(struct bench_source *source, const struct kp_registry *registry,
+	const char *id, struct kp_diag *diag)
+{
+	char *plugin = plugin_of(id);
+	json_t *info = plugin ? kp_registry_info_json(registry, plugin) : NULL;
+	const struct kp_manifest *manifest =
+		plugin ? kp_registry_manifest(registry, plugin) : NULL;
+	const json_t *config = json_object_get(info, "config");
+
+	*source = (struct bench_source){
+		.id = strdup(id),
+		.stored = copy_text(info, "stored"),
+		.digest = copy_text(info, "sha256"),
+		.config = json_is_object(config) ? json_incref((json_t *)config) : NULL,
+		.timeout_ms = manifest ? manifest->timeout_ms : KP_MANIFEST_TIMEOUT_MS,
+	};
+	free(plugin);
+	json_decref(info);
+	return source->id ? 0 : kp_diag_no_memory(diag);
+}
+
+/* ---- candidates -------------------------------------------------------------------- */
+
+static json_t *request_json(
+	const struct bench_plan *plan, const json_t *parameters, const json_t *shape)
+{
+	json_t *request = json_pack(
+		"{s:s, s:O}", "operation", plan->family->operation, "shape", shape);
+	json_t *signature = json_object_get(parameters, "signature");
+	json_t *traits = json_object_get(parameters, "traits");
+
+	if (json_is_string(signature))
+		(void)json_object_set(request, "signature", signature);
+	if (json_is_object(traits))
+		(void)json_object_set(request, "traits", traits);
+	return request;
+}
+
+/* The candidates of a shape in selection order; keeps the signature that holds. */
+static json_t *explain(struct bench_plan *plan, const struct kp_table *table,
+	const json_t *parameters, const json_t *shape, struct kp_diag *diag)
+{
+	struct kp_request request;
+	json_t *asked = request_json(plan, parameters, shape);
+
+	if (!asked) {
+		(void)kp_diag_no_memory(diag);
+		return NULL;
+	}
+	int failed = kp_request_from_json(table, asked, &request, diag);
+	json_decref(asked);
+	if (failed)
+		return NULL;
+	const char *signature =
+		request.signature ? request.signature : plan->family->signature;
+	json_t *candidates = NULL;
+	if (!signature) {
+		kp_diag_set(diag, "no_signature", plan->family->operation,
+			"%s has no default signature: say one", plan->family->operation);
+	} else {
+		(void)snprintf(plan->signature, sizeof(plan->signature), "%s", signature);
+		candidates = kp_explain_json(table, &request);
+		if (!candidates)
+			(void)kp_diag_no_memory(diag);
+	}
+	kp_request_finish(&request);
+	return candidates;
+}
+
+static const json_t *find_candidate(const json_t *candidates, const char *id)
+{
+	size_t i;
+	json_t *candidate;
+
+	json_array_foreach (candidates, i, candidate) {
+		const char *kernel =
+			json_string_value(json_object_get(candidate, "kernel"));
+		if (kernel && strcmp(kernel, id) == 0)
+			return candidate;
+	}
+	return NULL;
+}
+
+/* "signature: required a=bf16, actual a=f32 (kernel)"; malloc'ed. */
+static char *reasons_text(const json_t *candidate)
+{
+	const json_t *reasons = json_object_get(candidate, "reasons");
+	size_t i, size;
+	json_t *reason;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	json_array_foreach (reasons, i, reason) {
+		const char *code = "", *required = "", *actual = "";
+		(void)json_unpack(reason, "{s:s, s:s, s:s}", "code", &code, "required",
+			&required, "actual", &actual);
+		(void)fprintf(out, "%s%s: required %s, actual %s", i ? "; " : "", code,
+			required, actual);
+	}
+	return fclose(out) == 0 ? text : NULL;
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+static int add_row(struct bench_plan *plan, const struct kp_registry *registry,
+	size_t shape, const json_t *candidate, struct kp_diag *diag)
+{
+	const char *id = json_string_value(json_object_get(candidate, "kernel"));
+
+	if (plan->n_rows == BENCH_ROWS)
+		return kp_diag_set(diag, "too_many", "kernels",
+			"more than %d rows of kernels and shapes", BENCH_ROWS);
+	struct bench_row *rows =
+		reallocarray(plan->rows, plan->n_rows + 1, sizeof(*rows));
+	if (!rows)
+		return kp_diag_no_memory(diag);
+	plan->rows = rows;
+	struct bench_row *row = &rows[plan->n_rows];
+	*row = (struct bench_row){.shape = shape};
+	if (source_find(&row->source, registry, id, diag) < 0)
+		return -1;
+	plan->n_rows++;
+	if (!json_is_true(json_object_get(candidate, "eligible"))) {
+		row->verdict = "not_eligible";
+		row->message = reasons_text(candidate);
+	} else if (!row->source.stored) {
+		row->verdict = "error";
+		row->message = strdup("its plugin has no copy in the store");
+	}
+	return 0;
+}
+
+static int add_named(struct bench_plan *plan, const struct kp_table *table,
+	const struct kp_registry *registry, size_t shape, const json_t *candidates,
+	const json_t *names, struct kp_diag *diag)
+{
+	size_t i, kernel;
+	json_t *item;
+	char id[160];
+
+	json_array_foreach (names, i, item) {
+		const char *name = json_string_value(item);
+		const char *operation = plan->family->operation;
+		if (kp_table_find(table, operation, name, &kernel, diag) < 0)
+			return -1;
+		(void)kp_table_kernel_id(table, kernel, id, sizeof(id));
+		const json_t *candidate = find_candidate(candidates, id);
+		if (!candidate)
+			return kp_diag_set(diag, "no_such_kernel", name,
+				"%s is no kernel of %s", name, operation);
+		if (add_row(plan, registry, shape, candidate, diag) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_eligible(struct bench_plan *plan, const struct kp_registry *registry,
+	size_t shape, const json_t *candidates, struct kp_diag *diag)
+{
+	size_t i;
+	json_t *candidate;
+
+	json_array_foreach (candidates, i, candidate)
+		if (json_is_true(json_object_get(candidate, "eligible")) &&
+			add_row(plan, registry, shape, candidate, diag) < 0)
+			return -1;
+	return 0;
+}
+
+static int has_code(const json_t *candidate, const char *code)
+{
+	size_t i;
+	json_t *reason;
+
+	json_array_foreach (json_object_get(candidate, "reasons"), i, reason) {
+		const char *text = json_string_value(json_object_get(reason, "code"));
+		if (text && strcmp(text, code) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+static int remark(struct bench_plan *plan, const char *format, const char *what)
+{
+	free(plan->remark);
+	if (asprintf(&plan->remark, format, what) >= 0)
+		return 0;
+	plan->remark = NULL;
+	return -1;
+}
+
+static int drop_reference(struct bench_plan *plan, const char *format, const char *what)
+{
+	bench_source_finish(&plan->reference);
+	return remark(plan, format, what);
+}
+
+/* Off or not, the reference says what is right; that it is off is said. */
+static int find_reference(struct bench_plan *plan, const struct kp_registry *registry,
+	const json_t *candidates, struct kp_diag *diag)
+{
+	const char *id = plan->family->reference;
+
+	if (plan->reference.stored || plan->remark)
+		return 0;
+	if (!id)
+		return remark(plan, "%s has no reference", plan->family->operation);
+	const json_t *candidate = find_candidate(candidates, id);
+	if (source_find(&plan->reference, registry, id, diag) < 0)
+		return -1;
+	if (!candidate || !plan->reference.stored)
+		return drop_reference(plan, "the reference %s is not here", id);
+	if (has_code(candidate, "signature"))
+		return drop_reference(
+			plan, "the reference %s does not have this signature", id);
+	if (json_is_true(json_object_get(candidate, "eligible")))
+		return 0;
+	return remark(plan, "checked against %s, which is not in use", id);
+}
+
+int bench_rows_add(struct bench_plan *plan, const struct kp_table *table,
+	const struct kp_registry *registry, const json_t *parameters, size_t shape,
+	struct kp_diag *diag)
+{
+	const json_t *names = json_object_get(parameters, "kernels");
+	json_t *candidates = explain(
+		plan, table, parameters, json_array_get(plan->shapes, shape), diag);
+
+	if (!candidates)
+		return -1;
+	int failed =
+		json_array_size(names) > 0
+			? add_named(plan, table, registry, shape, candidates, names, diag)
+			: add_eligible(plan, registry, shape, candidates, diag);
+	if (!failed)
+		failed = find_reference(plan, registry, candidates, diag);
+	json_decref(candidates);
+	return failed;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Verdicts, rates and messages of rows. */
+#include "daemon/bench_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/text.h"
+
+/* ---- verdicts ---------------------------------------------------------------------- */
+
+static const char *const verdicts[] = {"ok", "unverified", "wrong", "out_of_bounds",
+	"unavailable", "unsupported", "error"};
+
+/* A worker's word, if it is one that we know. */
+static const char *reported_verdict(const json_t *report)
+{
+	const char *verdict = json_string_value(json_object_get(report, "verdict"));
+
+	for (size_t i = 0; verdict && i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
+		if (strcmp(verdicts[i], verdict) == 0)
+			return verdicts[i];
+	return "error";
+}
+
+static const char *verdict_of(const struct bench_row *row, const json_t *report,
+	const json_t *fault, const struct kp_worker_result *result)
+{
+	if (!result)
+		return row->verdict ? row->verdict : "error";
+	switch (result->end) {
+	case KP_WORKER_DONE:
+		return reported_verdict(report);
+	case KP_WORKER_TIMED_OUT:
+		return "hung";
+	case KP_WORKER_KILLED:
+	case KP_WORKER_EXITED:
+		return fault ? "out_of_bounds" : "crashed";
+	default:
+		return "error";
+	}
+}
+
+static const char *side_text(const char *side)
+{
+	return strcmp(side, "inside") == 0   ? "wrote to the input"
+	       : strcmp(side, "before") == 0 ? "touched memory before"
+					     : "touched memory behind";
+}
+
+/* "touched memory behind c, 1 byte from it; killed by SIGSEGV during timing". */
+static char *fault_text(const json_t *fault, const struct kp_worker_result *result)
+{
+	const char *name = "", *side = "";
+	json_int_t distance = 0;
+	char *text;
+
+	(void)json_unpack((json_t *)fault, "{s:s, s:s, s:I}", "name", &name, "side",
+		&side, "distance", &distance);
+	if (asprintf(&text, "%s %s (%s %lld); %s", side_text(side), name,
+		    strcmp(side, "inside") == 0 ? "at byte" : "bytes from it:",
+		    (long long)distance, result->diag.message) < 0)
+		return NULL;
+	return text;
+}
+
+/* What it wrote last, for a death that nothing else explains: "free(): invalid ...". */
+static char *death_text(const struct kp_worker_result *result)
+{
+	const char *output = result->output;
+	size_t length = strlen(output);
+	char *text;
+
+	while (length > 0 && output[length - 1] == '\n')
+		length--;
+	size_t start = length;
+	while (start > 0 && output[start - 1] != '\n')
+		start--;
+	if (asprintf(&text, "%s%s%.*s", result->diag.message, length ? ": " : "",
+		    (int)(length - start), output + start) < 0)
+		return NULL;
+	return text;
+}
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static char *message_of(const struct bench_row *row, const json_t *report,
+	const json_t *fault, const struct kp_worker_result *result)
+{
+	if (!result)
+		return copy(row->message);
+	if (result->end == KP_WORKER_DONE)
+		return copy(json_string_value(json_object_get(report, "message")));
+	return fault ? fault_text(fault, result) : death_text(result);
+}
+
+/* How the row was checked belongs to what it says. */
+static json_t *whole_message(
+	const struct bench_plan *plan, const char *verdict, char *text)
+{
+	bool is_timed = strcmp(verdict, "ok") == 0 || strcmp(verdict, "unverified") == 0;
+	const char *remark = is_timed ? plan->remark : NULL;
+
+	if (!text && !remark)
+		return json_null();
+	return kp_json_clean_string(text ? text : remark);
+}
+
+/* ---- rates ------------------------------------------------------------------------- */
+
+static double element_bytes(const struct bench_plan *plan, const struct kp_role *role)
+{
+	struct kp_signature signature;
+	struct kp_format format;
+	const struct kp_operand *operand;
+
+	if (kp_signature_parse(plan->signature, &signature, NULL) < 0)
+		return 0;
+	operand = kp_signature_find(&signature, role->name);
+	if (operand)
+		return (double)kp_element_bytes(operand->format.element);
+	if (role->optional || role->formats.count == 0 ||
+		kp_format_parse(role->formats.items[0], &format, NULL) < 0)
+		return 0;
+	return (double)kp_element_bytes(format.element);
+}
+
+static double elements(const struct bench_plan *plan, const struct kp_role *role,
+	const struct kp_shape *shape)
+{
+	double count = 1;
+
+	if (role->distinct.count > 0)
+		return kp_family_work(plan->family, shape, &role->distinct);
+	for (size_t i = 0; i < role->rank; i++) {
+		double extent = role->dims[i].number;
+		if (role->dims[i].name && !kp_family_value(plan->family, shape,
+						  role->dims[i].name, &extent))
+			return 0;
+		count *= extent;
+	}
+	return count;
+}
+
+/* Bytes that one call must move, each once; a role that is read and written, twice. */
+static double traffic(const struct bench_plan *plan, const struct kp_shape *shape)
+{
+	double bytes = 0;
+
+	for (size_t i = 0; i < plan->family->n_roles; i++) {
+		const struct kp_role *role = &plan->family->roles[i];
+		double times = role->direction == KP_INOUT ? 2 : 1;
+		bytes += times * elements(plan, role, shape) * element_bytes(plan, role);
+	}
+	return bytes;
+}
+
+/* Work of one call over its median; null where there is none or it is nothing. */
+static json_t *rate(double work, const json_t *median_us)
+{
+	double value = work / (json_number_value(median_us) * 1e3);
+
+	if (!json_is_number(median_us) || !(work > 0) || !isfinite(value))
+		return json_null();
+	return json_real(value);
+}
+
+/* ---- the row ----------------------------------------------------------------------- */
+
+/* A number of the report that can be shown, or null. */
+static json_t *number(const json_t *report, const char *key)
+{
+	json_t *value = json_object_get(report, key);
+	bool good = json_is_number(value) && isfinite(json_number_value(value)) &&
+		    json_number_value(value) >= 0;
+
+	return good ? json_incref(value) : json_null();
+}
+
+static json_int_t count(const json_t *report, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(report, key));
+
+	return value > 0 ? value : 0;
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text && text[0] ? json_string(text) : json_null();
+}
+
+static int set_numbers(const struct bench_plan *plan, const struct kp_shape *shape,
+	const json_t *report, json_t *run)
+{
+	static const char *const times[] = {"median_us", "p10_us", "p90_us", "min_us",
+		"max_us", "max_error", "tolerance"};
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		failed |= json_object_set_new(run, times[i], number(report, times[i]));
+	const json_t *median = json_object_get(run, "median_us");
+	double flops = kp_family_work(plan->family, shape, &plan->family->flops);
+	failed |= json_object_set_new(run, "gflops", rate(flops, median));
+	failed |= json_object_set_new(
+		run, "gbytes_per_s", rate(traffic(plan, shape), median));
+	return failed;
+}
+
+json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *row,
+	const json_t *report, const json_t *fault, const struct kp_worker_result *result)
+{
+	const json_t *said = result && result->end == KP_WORKER_DONE ? report : NULL;
+	const char *verdict = verdict_of(row, report, fault, result);
+	json_t *extents = json_array_get(plan->shapes, row->shape);
+	char *text = message_of(row, report, fault, result);
+	struct kp_shape shape = {0};
+
+	json_t *run = json_pack("{s:s, s:s, s:o, s:s, s:O, s:I, s:s, s:o, s:I, s:I}",
+		"operation", plan->family->operation, "kernel", row->source.id, "sha256",
+		text_or_null(row->source.digest), "signature", plan->signature, "shape",
+		extents, "seed", plan->seed, "verdict", verdict, "message",
+		whole_message(plan, verdict, text), "samples", count(said, "samples"),
+		"warmup", count(said, "warmup"));
+	free(text);
+	if (kp_shape_from_json(extents, plan->family, &shape, NULL) < 0 || !run ||
+		set_numbers(plan, &shape, said, run) != 0) {
+		json_decref(run);
+		return NULL;
+	}
+	return run;
+}

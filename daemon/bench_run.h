@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* A row of a benchmark as the Run of the interface. Pure. */
+#ifndef KP_DAEMON_BENCH_RUN_H
+#define KP_DAEMON_BENCH_RUN_H
+
+#include <jansson.h>
+
+#include "daemon/bench_plan.h"
+#include "lib/supervisor.h"
+
+/*
+ * What a worker said and how it ended, into a Run. report is its "bench" and fault
+ * its "fault" object, NULL where it said neither; result is NULL for a row that
+ * was not run. A new reference, NULL when memory is exhausted. verdict is one of
+ *
+ * ok            right before, while and after it was timed
+ * unverified    ran, but there is no reference to hold it against
+ * wrong         its outputs are not the reference's
+ * crashed       died
+ * hung          did not end in its time
+ * out_of_bounds touched memory beyond a tensor, or wrote to an input
+ * unavailable, unsupported   said so itself
+ * not_eligible  was named, but selection would not take it
+ * error         anything else; `message` says what
+ *
+ * Times are those of `ok` and `unverified` only; rates follow from the family's work.
+ */
+json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *row,
+	const json_t *report, const json_t *fault, const struct kp_worker_result *result);
+
+#endif

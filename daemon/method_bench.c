@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Bench: one at a time, row by row to who wants more. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/bench.h"
+#include "daemon/daemon.h"
+#include "daemon/method.h"
+#include "daemon/pool.h"
+#include "lib/message.h"
+#include "lib/select.h"
+#include "lib/text.h"
+
+static const char format[] = "kplug-bench/1";
+
+/* Its client may leave before it is over: then nobody is answered. */
+struct bench_call {
+	struct daemon *daemon;
+	struct call *call; /* NULL: has left */
+};
+
+static json_t *reply(json_t *run, json_t *progress, json_t *runs)
+{
+	return json_pack("{s:s, s:o, s:o, s:o}", "format", format, "run", run, "progress",
+		progress, "runs", runs);
+}
+
+static void begins(void *context, const char *kernel, size_t done, size_t total)
+{
+	struct bench_call *asked = context;
+	json_t *progress = json_pack("{s:I, s:I, s:s}", "done", (json_int_t)done, "total",
+		(json_int_t)total, "kernel", kernel);
+
+	if (asked->call)
+		call_reply_continues(
+			asked->call, reply(json_null(), progress, json_null()));
+	else
+		json_decref(progress);
+}
+
+static void row(void *context, const json_t *run)
+{
+	struct bench_call *asked = context;
+
+	if (asked->call)
+		call_reply_continues(asked->call,
+			reply(json_incref((json_t *)run), json_null(), json_null()));
+}
+
+static void ended(void *context, const json_t *runs, const struct kp_diag *diag)
+{
+	struct bench_call *asked = context;
+
+	asked->daemon->bench = NULL;
+	if (asked->call && diag)
+		call_fail_with(asked->call, KP_INTERFACE ".Failed", kp_diag_json(diag));
+	else if (asked->call)
+		call_reply(asked->call,
+			reply(json_null(), json_null(), json_incref((json_t *)runs)));
+	free(asked);
+}
+
+static void gone(void *context)
+{
+	struct bench_call *asked = context;
+
+	asked->call = NULL;
+	bench_cancel(asked->daemon->bench);
+}
+
+/* The nearest name of what was not found; NULL where there is none. */
+static void fail_plan(
+	struct daemon *daemon, struct call *call, const struct kp_diag *diag)
+{
+	const char **operations = kp_table_operations(&daemon->generation.table);
+	size_t count = 0;
+	const char *nearest = NULL;
+
+	while (operations && operations[count])
+		count++;
+	if (operations && strcmp(diag->code, "unknown_operation") == 0)
+		nearest = kp_text_nearest(diag->object, operations, count);
+	call_fail(call, diag, nearest);
+	free(operations);
+}
+
+static void fail_busy(struct call *call)
+{
+	struct kp_diag diag;
+
+	kp_diag_set(&diag, "bench_busy", "Bench",
+		"a benchmark is under way: two at a time would measure each other");
+	call_fail_with(call, KP_INTERFACE ".Busy", kp_diag_json(&diag));
+}
+
+static void start(struct daemon *daemon, struct call *call, struct bench_plan *plan)
+{
+	struct bench_call *asked = calloc(1, sizeof(*asked));
+	struct bench_events events = {begins, row, ended, asked};
+	struct kp_diag diag;
+
+	if (asked)
+		daemon->bench = bench_start(&daemon->loop, daemon->pool, plan, &events);
+	if (!asked || !daemon->bench) {
+		bench_plan_finish(plan);
+		free(asked);
+		(void)kp_diag_no_memory(&diag);
+		call_fail(call, &diag, NULL);
+		return;
+	}
+	*asked = (struct bench_call){daemon, call};
+	call_on_gone(call, gone, asked);
+}
+
+static void bench(struct daemon *daemon, struct call *call)
+{
+	const struct kp_table *table = daemon_table(daemon);
+	struct bench_plan plan = {0};
+	struct kp_diag diag;
+
+	if (daemon->bench) {
+		fail_busy(call);
+		return;
+	}
+	if (bench_plan_make(&plan, table, daemon->registry, &daemon->families,
+		    call_parameters(call), &diag) < 0) {
+		bench_plan_finish(&plan);
+		fail_plan(daemon, call, &diag);
+		return;
+	}
+	start(daemon, call, &plan);
+}
+
+const struct method method_bench[] = {
+	{"Bench", ROLE_OPERATOR, bench},
+	{NULL, ROLE_ADMIN, NULL},
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The job that runs one kernel on one case, in a process of its own:
+ *
+ * {"kind": "bench", "task": "reference" or "measure", "stored", "kernel", "config",
+ *  "family", "signature", "shape", "attributes", "seed", "time_s"}
+ *
+ * "reference" runs the kernel once and writes its outputs to the descriptor that
+ * came with the job. "measure" checks against what is there (no descriptor:
+ * nothing is known), times, and checks again. Either reports
+ *
+ * {"bench": {"verdict", "message", "samples", "warmup", "median_us", "p10_us", "p90_us",
+ *  "min_us", "max_us", "max_error", "tolerance", "call_ms"}}
+ *
+ * and, when the kernel dies at a fence, what daemon/worker/fence.h says.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/worker/bench_clock.h"
+#include "daemon/worker/report.h"
+
+struct bench {
+	struct bench_case c;
+	struct bench_kernel kernel;
+	struct bench_times times;
+	double call_ms;
+};
+
+static json_t *number_or_null(double value, bool known)
+{
+	return known && isfinite(value) ? json_real(value) : json_null();
+}
+
+static const char *verdict_of(const struct kp_diag *diag)
+{
+	static const char *const verdicts[] = {
+		"wrong", "out_of_bounds", "unavailable", "unsupported", "error"};
+
+	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
+		if (strcmp(diag->code, verdicts[i]) == 0)
+			return verdicts[i];
+	return "error";
+}
+
+/* Times of a kernel that is wrong say nothing: they are left out. */
+static void report_bench(const struct report *report, const struct bench *bench,
+	const char *verdict, const char *message)
+{
+	const struct kp_stats *stats = &bench->times.stats;
+	bool timed = message == NULL && stats->count > 0;
+	const struct bench_case *c = &bench->c;
+
+	report_line(report, json_pack("{s:{s:s, s:s?, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
+				      "s:o, s:o, s:o}}",
+				    "bench", "verdict", verdict, "message", message,
+				    "samples", (json_int_t)stats->count, "warmup",
+				    (json_int_t)bench->times.warmup, "median_us",
+				    number_or_null(stats->median, timed), "p10_us",
+				    number_or_null(stats->p10, timed), "p90_us",
+				    number_or_null(stats->p90, timed), "min_us",
+				    number_or_null(stats->min, timed), "max_us",
+				    number_or_null(stats->max, timed), "max_error",
+				    number_or_null(c->error, c->compared), "tolerance",
+				    number_or_null(c->tolerance, c->compared), "call_ms",
+				    number_or_null(bench->call_ms, true)));
+}
+
+static double now_ms(void)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static int run_once(struct bench *bench, struct kp_diag *diag)
+{
+	double before = now_ms();
+
+	if (bench_kernel_run(&bench->kernel, diag) < 0)
+		return -1;
+	bench->call_ms = now_ms() - before;
+	return 0;
+}
+
+static int checked_run(struct bench *bench, struct kp_diag *diag)
+{
+	if (bench_case_poison(&bench->c, diag) < 0 || run_once(bench, diag) < 0)
+		return -1;
+	return bench_case_check(&bench->c, diag);
+}
+
+static int compute_reference(
+	struct bench *bench, const struct report *report, int fd, struct kp_diag *diag)
+{
+	report_stage(report, "reference");
+	if (checked_run(bench, diag) < 0)
+		return -1;
+	return bench_case_write_expected(&bench->c, fd, diag);
+}
+
+/* What was right before and is not any more, says so. */
+static int wrong_later(const char *when, struct kp_diag *diag)
+{
+	struct kp_diag cause = *diag;
+
+	if (strcmp(cause.code, "wrong") != 0)
+		return -1;
+	return kp_diag_set(diag, cause.code, cause.object, "right at first, wrong %s: %s",
+		when, cause.message);
+}
+
+static int measure(struct bench *bench, const struct report *report, const json_t *job,
+	struct kp_diag *diag)
+{
+	double time_s = json_number_value(json_object_get(job, "time_s"));
+
+	report_stage(report, "first check");
+	if (checked_run(bench, diag) < 0)
+		return -1;
+	report_stage(report, "timing");
+	if (bench_time(&bench->kernel, &bench->c, time_s, &bench->times, diag) < 0)
+		return wrong_later("while it was timed", diag);
+	report_stage(report, "last check");
+	return checked_run(bench, diag) < 0 ? wrong_later("afterwards", diag) : 0;
+}
+
+static int work(struct bench *bench, const struct report *report, const json_t *job,
+	const int *fds, size_t n_fds, struct kp_diag *diag)
+{
+	const char *task = json_string_value(json_object_get(job, "task"));
+	bool is_reference = task && strcmp(task, "reference") == 0;
+
+	report_stage(report, "inputs");
+	if (bench_case_init(&bench->c, job, diag) < 0)
+		return -1;
+	if (!is_reference && n_fds > 0 &&
+		bench_case_map_expected(&bench->c, fds[0], diag) < 0)
+		return -1;
+	fences_watch(&bench->c.fences, report->fd);
+	if (bench_kernel_open(&bench->kernel, report, job, &bench->c, diag) < 0)
+		return -1;
+	if (!is_reference)
+		return measure(bench, report, job, diag);
+	if (n_fds < 1)
+		return kp_diag_set(
+			diag, "error", NULL, "the job has no place for results");
+	return compute_reference(bench, report, fds[0], diag);
+}
+
+static int run(
+	const struct report *report, const json_t *job, const int *fds, size_t n_fds)
+{
+	/* Its fences are watched to the end of the process: never freed. */
+	struct bench *bench = calloc(1, sizeof(*bench));
+	struct kp_diag diag;
+
+	if (!bench) {
+		(void)kp_diag_no_memory(&diag);
+		report_failed(report, "failed", &diag);
+	} else if (work(bench, report, job, fds, n_fds, &diag) == 0) {
+		report_bench(
+			report, bench, bench->c.expected ? "ok" : "unverified", NULL);
+	} else {
+		report_bench(report, bench, verdict_of(&diag), diag.message);
+	}
+	report_end(report);
+	return EXIT_SUCCESS;
+}
+
+const struct job_kind job_bench = {.name = "bench", .run = run, .execs = 1};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* A host of one thread. */
+#include "daemon/worker/bench_host.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "lib/text.h"
+
+enum { SCRATCH = 256 << 20 }; /* of addresses: pages come when they are touched */
+
+static void write_log(void *context, int level, const char *text)
+{
+	static const char *const names[] = {"error", "warning", "info", "debug"};
+	char clean[512];
+
+	(void)context;
+	if (level < 0 || level > 3 || !text)
+		return;
+	kp_text_clean(text, clean, sizeof(clean));
+	(void)fprintf(stderr, "%s: %s\n", names[level], clean);
+}
+
+static void *take_scratch(void *context, size_t bytes, size_t align)
+{
+	struct bench_host *host = context;
+	size_t from, to;
+
+	if (!host->scratch || align == 0 || (align & (align - 1)))
+		return NULL;
+	if (__builtin_add_overflow(host->used, align - 1, &from))
+		return NULL;
+	from &= ~(align - 1);
+	if (__builtin_add_overflow(from, bytes, &to) || to > host->size)
+		return NULL;
+	host->used = to;
+	return host->scratch + from;
+}
+
+static int run_all(
+	void *context, uint64_t n, int (*task)(void *arg, uint64_t i), void *arg)
+{
+	int result = KP_OK;
+
+	(void)context;
+	for (uint64_t i = 0; i < n; i++) {
+		int status = task(arg, i);
+		if (result == KP_OK)
+			result = status;
+	}
+	return result;
+}
+
+static int is_cancelled(void *context)
+{
+	(void)context;
+	return 0;
+}
+
+void bench_host_init(struct bench_host *host)
+{
+	void *map = mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	*host = (struct bench_host){
+		.host = {KP_SIZED(struct kp_host), host, write_log, take_scratch, run_all,
+			is_cancelled},
+		.scratch = map == MAP_FAILED ? NULL : map,
+		.size = SCRATCH,
+	};
+}
+
+void bench_host_reset(struct bench_host *host)
+{
+	host->used = 0;
+}

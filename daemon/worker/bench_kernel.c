@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* Loading a kernel in the order that kplug/plugin.h promises to plugins. */
+#include "daemon/worker/bench_kernel.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/worker/elf_image.h"
+#include "daemon/worker/note_elf.h"
+#include "lib/abi.h"
+#include "lib/file.h"
+
+/* ---- failures ---------------------------------------------------------------------- */
+
+static const char *verdict_of(int status)
+{
+	switch (status) {
+	case KP_UNAVAILABLE:
+		return "unavailable";
+	case KP_UNSUPPORTED:
+		return "unsupported";
+	default:
+		return "error";
+	}
+}
+
+/* 0 for KP_OK, else *diag. */
+static int judge(
+	struct bench_kernel *kernel, const char *function, int raw, struct kp_diag *diag)
+{
+	char status[64];
+
+	if (raw == KP_OK)
+		return 0;
+	int known = kp_error_settle(&kernel->error, raw);
+	const char *text = kernel->error.text;
+	return kp_diag_set(diag, verdict_of(known), function, "%s returned %s%s%s",
+		function, kp_status_text(raw, status, sizeof(status)), *text ? ": " : "",
+		text);
+}
+
+static int fail(struct kp_diag *diag, const struct kp_diag *cause)
+{
+	return kp_diag_set(diag, "error", cause->object, "%s", cause->message);
+}
+
+/* ---- the plugin -------------------------------------------------------------------- */
+
+/* What identify found and judged before; read again, since only the file is trusted. */
+static int read_note(
+	struct bench_kernel *kernel, const char *stored, struct kp_diag *diag)
+{
+	struct elf_image image = {0};
+	struct kp_diags warnings = {0};
+	const char *text;
+	size_t size;
+	__attribute__((cleanup(kp_file_close))) int fd =
+		kp_file_open(AT_FDCWD, stored, NULL, diag);
+
+	if (fd < 0)
+		return -1;
+	int failed = elf_image_open(fd, stored, &image, diag) < 0 ||
+		     note_elf_find(&image, &text, &size, diag) < 0 ||
+		     kp_note_parse(text, size, &kernel->note, &warnings, diag) < 0;
+	elf_image_finish(&image);
+	kp_diags_finish(&warnings);
+	return failed ? -1 : 0;
+}
+
+static int open_plugin(
+	struct bench_kernel *kernel, const json_t *job, struct kp_diag *diag)
+{
+	const char *stored = json_string_value(json_object_get(job, "stored"));
+	const char *name = json_string_value(json_object_get(job, "kernel"));
+	struct kp_diag cause;
+
+	if (!stored || !name)
+		return kp_diag_set(diag, "error", NULL, "the job names no kernel");
+	if (read_note(kernel, stored, &cause) < 0 ||
+		loaded_open(stored, &kernel->note, &kernel->loaded, &cause) < 0)
+		return fail(diag, &cause);
+	if (!kp_note_find(&kernel->note, name))
+		return kp_diag_set(
+			diag, "error", name, "the stored library has no kernel %s", name);
+	kernel->functions = loaded_kernel(&kernel->loaded, name);
+	return 0;
+}
+
+static int start_plugin(
+	struct bench_kernel *kernel, const json_t *job, struct kp_diag *diag)
+{
+	const struct kp_plugin *plugin = kernel->loaded.plugin;
+	const json_t *config = json_object_get(job, "config");
+	void *state = NULL;
+
+	if (!KP_COVERS(plugin, start) || !plugin->start)
+		return 0;
+	/* The plugin may keep it. */
+	char *text =
+		json_is_object(config) ? json_dumps(config, JSON_COMPACT) : strdup("{}");
+	if (!text)
+		return kp_diag_set(diag, "error", NULL, "memory is exhausted");
+	kp_error_reset(&kernel->error);
+	int status = plugin->start(&kernel->host.host, text, &state, &kernel->error);
+	if (judge(kernel, "start", status, diag) < 0)
+		return -1;
+	kernel->call.state = state;
+	return 0;
+}
+
+static int load_kernel(struct bench_kernel *kernel, struct kp_diag *diag)
+{
+	void *device_state = NULL;
+
+	if (!kernel->functions->load)
+		return 0;
+	kp_error_reset(&kernel->error);
+	int status = kernel->functions->load(
+		kernel->call.state, &kernel->device, &device_state, &kernel->error);
+	if (judge(kernel, "load", status, diag) < 0)
+		return -1;
+	kernel->call.device_state = device_state;
+	return 0;
+}
+
+/* ---- the call ---------------------------------------------------------------------- */
+
+static void make_call(struct bench_kernel *kernel, struct bench_case *c)
+{
+	kernel->device =
+		(struct kp_device){KP_SIZED(struct kp_device), .type = KP_DEVICE_CPU};
+	kernel->call = (struct kp_call){
+		KP_SIZED(struct kp_call),
+		.n_tensors = (uint32_t)c->family.n_roles,
+		.n_attrs = (uint32_t)c->family.n_attributes,
+		.tensors = c->tensors,
+		.attrs = c->attributes,
+		.error = &kernel->error,
+		.host = &kernel->host.host,
+		.device = &kernel->device,
+		.generation = 1,
+	};
+}
+
+/* Calls need with the same tensors, but without data. */
+static int ask_need(struct bench_kernel *kernel, const struct bench_case *c,
+	struct kp_need *need, struct kp_diag *diag)
+{
+	struct kp_tensor memory[KP_FAMILY_ROLES];
+	const struct kp_tensor *tensors[KP_FAMILY_ROLES];
+	struct kp_call call = kernel->call;
+
+	for (size_t i = 0; i < c->family.n_roles; i++) {
+		memory[i] = c->memory[i];
+		memory[i].data = NULL;
+		tensors[i] = c->tensors[i] ? &memory[i] : NULL;
+	}
+	call.tensors = tensors;
+	kp_error_reset(&kernel->error);
+	return judge(kernel, "need", kernel->functions->need(&call, need), diag);
+}
+
+/* 0 bytes: no memory, NULL. */
+static int give(struct bench_case *c, const char *name, uint64_t bytes, uint64_t align,
+	void **memory, struct kp_diag *diag)
+{
+	struct kp_diag cause;
+
+	if (align == 0)
+		align = 1;
+	if ((align & (align - 1)) || align > (1 << 20) || bytes > PTRDIFF_MAX)
+		return kp_diag_set(diag, "error", name,
+			"need asks for %llu bytes of %s with alignment %llu",
+			(unsigned long long)bytes, name, (unsigned long long)align);
+	*memory = NULL;
+	if (bytes == 0)
+		return 0;
+	struct fence *fence = fence_add(&c->fences, name, bytes, align, &cause);
+	if (!fence)
+		return fail(diag, &cause);
+	*memory = fence->data;
+	return 0;
+}
+
+static int meet_need(
+	struct bench_kernel *kernel, struct bench_case *c, struct kp_diag *diag)
+{
+	struct kp_need need = {.size = (uint32_t)sizeof(need)};
+	struct kp_call *call = &kernel->call;
+
+	if (!kernel->functions->need)
+		return 0;
+	if (ask_need(kernel, c, &need, diag) < 0)
+		return -1;
+	call->workspace_bytes = need.workspace_bytes;
+	call->plan_bytes = need.plan_bytes;
+	call->host_plan_bytes = need.host_plan_bytes;
+	if (give(c, "workspace", need.workspace_bytes, need.workspace_align,
+		    &call->workspace, diag) < 0 ||
+		give(c, "plan", need.plan_bytes, need.plan_align, &call->plan, diag) < 0)
+		return -1;
+	return give(c, "host_plan", need.host_plan_bytes, need.host_plan_align,
+		&call->host_plan, diag);
+}
+
+static int make_plan(struct bench_kernel *kernel, struct kp_diag *diag)
+{
+	if (!kernel->functions->plan)
+		return 0;
+	kp_error_reset(&kernel->error);
+	bench_host_reset(&kernel->host);
+	return judge(kernel, "plan", kernel->functions->plan(&kernel->call), diag);
+}
+
+int bench_kernel_open(struct bench_kernel *kernel, const struct report *report,
+	const json_t *job, struct bench_case *c, struct kp_diag *diag)
+{
+	bench_host_init(&kernel->host);
+	make_call(kernel, c);
+	report_stage(report, "load");
+	if (open_plugin(kernel, job, diag) < 0)
+		return -1;
+	report_stage(report, "start");
+	if (start_plugin(kernel, job, diag) < 0)
+		return -1;
+	report_stage(report, "load kernel");
+	if (load_kernel(kernel, diag) < 0)
+		return -1;
+	report_stage(report, "need");
+	if (meet_need(kernel, c, diag) < 0)
+		return -1;
+	report_stage(report, "plan");
+	return make_plan(kernel, diag);
+}
+
+int bench_kernel_run(struct bench_kernel *kernel, struct kp_diag *diag)
+{
+	kp_error_reset(&kernel->error);
+	return judge(kernel, "run", bench_kernel_call(kernel), diag);
+}
