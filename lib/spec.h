@@ -74,6 +74,13 @@ int kp_arch_parse(const char *text, struct kp_arch *arch, struct kp_diag *diag)
 int kp_arch_compare(const struct kp_arch *a, const struct kp_arch *b);
 
 /*
+ * The signature of a kernel in which the role has this dtype, borrowed from the
+ * spec. Codes no_signature, ambiguous_signature (two are named), bad_signature.
+ */
+int kp_spec_signature(const struct kp_spec *spec, const char *role, const char *dtype,
+	const char **signature, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
  * The Kernel of the interface: id is `plugin`/name; state and reason_* may be
  * NULL. A new reference, NULL when memory is exhausted.
  */

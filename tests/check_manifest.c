@@ -515,7 +515,7 @@ START_TEST(directory_that_is_none_is_a_warning)
 }
 END_TEST
 
-START_TEST(t15_swapped_link_to_a_directory_is_followed)
+START_TEST(swapped_link_to_a_directory_is_followed)
 {
 	struct kp_manifests manifests;
 	char link[256];
@@ -593,7 +593,7 @@ static TCase *directories(void)
 	tcase_add_test(tcase, manifest_beyond_its_bound_is_an_item_with_an_error);
 	tcase_add_test(tcase, digest_follows_the_content_of_a_wrong_file);
 	tcase_add_test(tcase, directory_that_is_none_is_a_warning);
-	tcase_add_test(tcase, t15_swapped_link_to_a_directory_is_followed);
+	tcase_add_test(tcase, swapped_link_to_a_directory_is_followed);
 	tcase_add_test(tcase, manifests_beyond_the_bound_are_left_out_with_a_warning);
 	return tcase;
 }

@@ -206,6 +206,38 @@ START_TEST(rg08b_dtypes_of_a_role_are_those_of_its_signatures)
 }
 END_TEST
 
+static const struct {
+	const char *role, *dtype, *signature, *code, *part;
+} queries[] = {
+	{"x", "f16", "w=mxfp4:u8@u8:block:block=1x32,x=f16", NULL, NULL},
+	{"x", "bf16", NULL, "ambiguous_signature", "multiple format signatures"},
+	{"w", "u8", NULL, "ambiguous_signature", "multiple format signatures"},
+	{"x", "f32", NULL, "no_signature", "no signature with x=f32"},
+	{"y", "f16", NULL, "no_signature", "no signature with y=f16"},
+	{"x", "fp16", NULL, "bad_signature", "unknown dtype fp16"},
+};
+
+START_TEST(rg08c_signature_is_found_by_the_dtype_of_a_role_or_named_ambiguous)
+{
+	struct kp_note note;
+	struct kp_diag diag;
+	const char *signature = NULL;
+	read_mixed(&note);
+	int result = kp_spec_signature(
+		&note.kernels[0], queries[_i].role, queries[_i].dtype, &signature, &diag);
+	ck_assert_int_eq(result, queries[_i].code ? -1 : 0);
+	if (queries[_i].code) {
+		ck_assert_str_eq(diag.code, queries[_i].code);
+		ck_assert_str_eq(diag.object, queries[_i].role);
+		ck_assert_msg(strstr(diag.message, queries[_i].part), "%s", diag.message);
+		ck_assert_ptr_null(signature);
+	} else {
+		ck_assert_str_eq(signature, queries[_i].signature);
+	}
+	kp_note_finish(&note);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("spec");
@@ -221,6 +253,9 @@ int main(void)
 	tcase_add_test(tcase, bare_kernel_has_empty_lists_and_nulls);
 	tcase_add_test(tcase, rg08_signatures_are_told_apart_by_the_dtype_of_a_role);
 	tcase_add_test(tcase, rg08b_dtypes_of_a_role_are_those_of_its_signatures);
+	tcase_add_loop_test(tcase,
+		rg08c_signature_is_found_by_the_dtype_of_a_role_or_named_ambiguous, 0,
+		sizeof(queries) / sizeof(queries[0]));
 	Suite *suite = suite_create("spec");
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);
