@@ -65,18 +65,28 @@ static void add_object(struct grid *grid, const char *title, const json_t *value
 		grid_pair(grid, title, "%s", text);
 }
 
-/* One row each: what the file is, what it needs, what it exports. */
+static void add_fact(struct grid *grid, const char *key, const json_t *value)
+{
+	char title[40];
+	owned_chars text =
+		json_is_array(value) ? field_join(value, ", ") : field_print(value);
+	(void)snprintf(title, sizeof(title), "%s%s", *key ? "elf " : "", key);
+	if (text && *text)
+		grid_pair(grid, title, "%s", text);
+}
+
+/* What the file is, what it needs, what it exports; objects in lists have rows of their
+ * own. */
 static void add_elf(struct grid *grid, const json_t *elf)
 {
 	const char *key;
 	json_t *value;
 	json_object_foreach ((json_t *)(uintptr_t)elf, key, value) {
-		char title[40];
-		owned_chars text = json_is_array(value) ? field_join(value, ", ")
-							: field_print(value);
-		(void)snprintf(title, sizeof(title), "elf %s", key);
-		if (text && *text)
-			grid_pair(grid, title, "%s", text);
+		bool list = json_is_object(json_array_get(value, 0));
+		for (size_t i = 0; list && i < json_array_size(value); i++)
+			add_fact(grid, i ? "" : key, json_array_get(value, i));
+		if (!list)
+			add_fact(grid, key, value);
 	}
 }
 

@@ -136,11 +136,9 @@ static int check_entry(const struct kp_entry *entry, size_t i, struct kp_diag *d
 	return check_kernel(object, entry->vtable, diag);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
-	const struct kp_entry *const *left = a;
-	const struct kp_entry *const *right = b;
-	return strcmp((*left)->name, (*right)->name);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static int check_twins(const struct kp_plugin *plugin, struct kp_diag *diag)
@@ -150,16 +148,17 @@ static int check_twins(const struct kp_plugin *plugin, struct kp_diag *diag)
 
 	if (count < 2)
 		return 0;
-	const struct kp_entry **sorted = calloc(count, sizeof(*sorted));
-	if (!sorted)
+	const char **names = calloc(count, sizeof(*names));
+	if (!names)
 		return kp_diag_no_memory(diag);
-	memcpy(sorted, plugin->entries, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), by_name);
+	for (size_t i = 0; i < count; i++)
+		names[i] = plugin->entries[i]->name;
+	qsort(names, count, sizeof(*names), compare);
 	for (size_t i = 1; rc == 0 && i < count; i++)
-		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+		if (strcmp(names[i - 1], names[i]) == 0)
 			rc = kp_diag_set(diag, "bad_entry_name", "kplug_plugin.entries",
-				"entries: two of them are named %s", sorted[i]->name);
-	free(sorted);
+				"entries: two of them are named %s", names[i]);
+	free(names);
 	return rc;
 }
 

@@ -96,9 +96,9 @@ struct kp_role {
 	enum kp_direction direction;
 	enum kp_space space;
 	bool optional, key, interleave;
-	unsigned revision;   /* of the family that brought it */
-	const char *repeat;  /* dim that says how often, or NULL */
-	const char *alias;   /* role that may be the same memory, or NULL */
+	unsigned revision;  /* of the family that brought it */
+	const char *repeat; /* dim that says how often, or NULL */
+	const char *alias;  /* role that may be the same memory, or NULL */
 	size_t rank;
 	const struct kp_factor *dims;
 	struct kp_strings formats; /* canonical */
@@ -146,8 +146,8 @@ struct kp_family {
 	const struct kp_derived *derived;
 	const struct kp_trait_rule *traits;
 	struct kp_terms flops;
-	const char *signature;	 /* canonical default, or NULL */
-	const json_t *shapes;	 /* {"default": [...], "edge": [...]}; borrowed */
+	const char *signature; /* canonical default, or NULL */
+	const json_t *shapes;  /* {"default": [...], "edge": [...]}; borrowed */
 	struct kp_strings independent;
 	enum kp_check_kind check;
 	const json_t *tolerance; /* by dtype of the output; borrowed */
@@ -175,7 +175,8 @@ struct kp_shape {
  * the object is the path; file, line and column are its place.
  */
 int kp_family_parse(const char *text, size_t size, const char *path,
-	struct kp_family *family, struct kp_diag *diag) __attribute__((warn_unused_result));
+	struct kp_family *family, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 
 /*
  * Reads every *.json of the directory. A wrong file is added to `problems` and
@@ -221,8 +222,8 @@ double kp_family_touched(const struct kp_family *family, const struct kp_shape *
 	const struct kp_role *role);
 
 /*
- * Checks a signature against the family: every key role named that is not optional (absent
- * is code missing_role), no unknown one (unknown_role, nearest offered), formats
+ * Checks a signature against the family: every key role named that is not optional
+ * (absent is code missing_role), no unknown one (unknown_role, nearest offered), formats
  * allowed (format_not_allowed). The object is the role.
  */
 int kp_family_check_signature(const struct kp_family *family,

@@ -34,20 +34,27 @@ struct kp_platform {
 	struct kp_device_facts *devices;
 };
 
-/* This machine. sysfs is "/sys" (tests give another root). */
+/*
+ * This machine: its CPU first, then its GPUs in order of their PCI addresses, as many
+ * as a platform holds. sysfs is "/sys" (tests give another root). Fails for memory only.
+ */
 int kp_platform_detect(const char *sysfs, struct kp_platform *platform,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
- * By name: nvidia-9.0, amd-9.5 (a GPU alone), x86-64, x86-64-v2..v4, aarch64 (a CPU alone, with
- * the features that its level guarantees). Code unknown_platform (nearest).
+ * By name: nvidia-9.0, amd-9.5, intel-12.0 (a GPU alone), x86-64, x86-64-v2..v4, aarch64
+ * (a CPU alone, with the features that its level guarantees); then further features
+ * as in x86-64-v2+avx+f16c, which must be known for a CPU. Codes unknown_platform
+ * (nearest), too_many.
  */
 int kp_platform_named(const char *name, struct kp_platform *platform,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
  * {"name": "...", "devices": [{"id", "kind", "vendor", "arch", "features"}]}: the
- * Platform of the interface, id and name optional. A string is a name.
+ * Platform of the interface; only kind and vendor of a device are required. A string
+ * is a name. Codes of kp_json_check and kp_platform_named, bad_platform, bad_name,
+ * too_many; the object is the path.
  */
 int kp_platform_from_json(const json_t *value, struct kp_platform *platform,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

@@ -123,7 +123,11 @@ int kp_platform_add_gpus(
 	if (!dir)
 		return errno == ENOMEM ? kp_diag_no_memory(diag) : 0;
 	char(*addresses)[ADDRESS_BYTES] = list_addresses(dir, &count);
-	int rc = addresses ? 0 : kp_diag_no_memory(diag);
+	if (!addresses) {
+		closedir(dir);
+		return kp_diag_no_memory(diag);
+	}
+	int rc = 0;
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = add_gpu(platform, dirfd(dir), addresses[i], diag);
 	free(addresses);

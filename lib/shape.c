@@ -56,9 +56,9 @@ static int unknown_dim(
 static int read_extent(const char *name, const json_t *value,
 	const struct kp_family *family, struct kp_shape *shape, struct kp_diag *diag)
 {
-	const char *dim = family ? find_dim(family, name) : name;
+	const char *dim = name;
 
-	if (!dim)
+	if (family && !(dim = find_dim(family, name)))
 		return unknown_dim(family, name, diag);
 	if (!json_is_integer(value))
 		return kp_json_wrong_type(diag, name, value, KP_JSON_INTEGER);

@@ -212,6 +212,25 @@ START_TEST(a_damaged_file_is_refused_with_its_place)
 }
 END_TEST
 
+/* A crash of whoever wrote it may leave any part of the text. */
+START_TEST(no_beginning_of_a_text_is_taken_for_the_whole)
+{
+	static const char whole[] = HEAD
+		"\"disabled\":[{\"name\":\"x\",\"reason\":\"slow\",\"at\":1,\"uid\":0}],"
+		"\"pins\":[{\"operation\":\"o\",\"choice\":\"a\",\"at\":1,\"uid\":0}],"
+		"\"enabled\":[\"x/a\"]}";
+	struct kp_decisions d;
+	struct kp_diag diag;
+	for (size_t size = 0; size < sizeof(whole) - 1; size++) {
+		ck_assert_int_eq(kp_decisions_parse(whole, size, "state", &d, &diag), -1);
+		ck_assert_str_eq(diag.code, "json_syntax");
+	}
+	ck_assert_int_eq(
+		kp_decisions_parse(whole, sizeof(whole) - 1, "state", &d, &diag), 0);
+	kp_decisions_finish(&d);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("decisions");
@@ -227,6 +246,7 @@ int main(void)
 		(int)(sizeof(newer) / sizeof(newer[0])));
 	tcase_add_loop_test(tcase, a_damaged_file_is_refused_with_its_place, 0,
 		(int)(sizeof(damaged) / sizeof(damaged[0])));
+	tcase_add_test(tcase, no_beginning_of_a_text_is_taken_for_the_whole);
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

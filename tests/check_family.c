@@ -235,6 +235,34 @@ START_TEST(a_wrong_family_is_refused_with_path_and_place)
 }
 END_TEST
 
+/* Every byte left out, doubled or replaced in turn: read, or refused with a place. */
+START_TEST(no_change_of_a_byte_is_more_than_a_refusal)
+{
+	static const char other[] = "0\"{]\\\x80";
+	char text[sizeof(full) + 1];
+	size_t length = strlen(full);
+	size_t refused = 0;
+	for (size_t at = 0; at < length; at++) {
+		struct kp_family f;
+		struct kp_diag diag = {0};
+		int step = _i < 2 ? 1 - 2 * _i : 0; /* longer, shorter, as long */
+		memcpy(text, full, at);
+		text[at] = _i < 2 ? full[at] : other[_i - 2];
+		memcpy(text + at + (_i != 1), full + at + (_i != 0),
+			length - at - (_i != 0));
+		if (kp_family_parse(text, length + (size_t)step, "f", &f, &diag) == 0) {
+			kp_family_finish(&f);
+			continue;
+		}
+		ck_assert_ptr_nonnull(diag.code);
+		ck_assert_str_eq(diag.file, "f");
+		ck_assert(diag.message[0]);
+		refused++;
+	}
+	ck_assert_uint_gt(refused, length / 2);
+}
+END_TEST
+
 static const struct {
 	const char *signature, *code, *object;
 } signatures[] = {
@@ -367,6 +395,7 @@ int main(void)
 	tcase_add_test(tcase, values_and_work_are_computed_from_a_shape);
 	tcase_add_loop_test(tcase, a_wrong_family_is_refused_with_path_and_place, 0,
 		(int)(sizeof(wrong) / sizeof(wrong[0])));
+	tcase_add_loop_test(tcase, no_change_of_a_byte_is_more_than_a_refusal, 0, 8);
 	tcase_add_loop_test(tcase, a_signature_is_held_against_the_roles, 0,
 		(int)(sizeof(signatures) / sizeof(signatures[0])));
 	tcase_add_test(tcase, the_nearest_role_is_offered);

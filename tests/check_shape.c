@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Named extents are bounded, replaced by name, and read from JSON. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/family.h"
+
+static const char text[] =
+	"{\"operation\":\"t/t\",\"revision\":1,\"dims\":[\"rows\",\"n\"],\"roles\":["
+	"{\"name\":\"x\",\"direction\":\"in\",\"dims\":[\"rows\",\"n\"],\"formats\":["
+	"\"f32\"]}],"
+	"\"check\":{\"kind\":\"exact\"}}";
+
+static int read_shape(const char *json, const struct kp_family *family,
+	struct kp_shape *shape, struct kp_diag *diag)
+{
+	json_t *value = json_loads(json, JSON_DECODE_ANY, NULL);
+	ck_assert_msg(value != NULL, "%s", json);
+	int rc = kp_shape_from_json(value, family, shape, diag);
+	json_decref(value);
+	return rc;
+}
+
+START_TEST(an_extent_is_set_and_replaced_by_name)
+{
+	struct kp_shape shape = {0};
+	ck_assert_int_eq(kp_shape_get(&shape, "m"), -1);
+	ck_assert(kp_shape_set(&shape, "m", 4));
+	ck_assert(kp_shape_set(&shape, "n", 0));
+	ck_assert(kp_shape_set(&shape, "m", 5));
+	ck_assert_uint_eq(shape.count, 2);
+	ck_assert_int_eq(kp_shape_get(&shape, "m"), 5);
+	ck_assert_int_eq(kp_shape_get(&shape, "n"), 0);
+}
+END_TEST
+
+START_TEST(a_full_shape_takes_no_more_but_replaces)
+{
+	static char names[KP_FAMILY_DIMS + 1][16];
+	struct kp_shape shape = {0};
+	for (int i = 0; i <= KP_FAMILY_DIMS; i++) {
+		snprintf(names[i], sizeof(names[i]), "d%d", i);
+		ck_assert_int_eq(kp_shape_set(&shape, names[i], i), i < KP_FAMILY_DIMS);
+	}
+	ck_assert(kp_shape_set(&shape, "d0", 77));
+	ck_assert_int_eq(kp_shape_get(&shape, "d0"), 77);
+}
+END_TEST
+
+static const struct {
+	const char *json;
+	bool with_family;
+	const char *code, *object;
+} texts[] = {
+	{"{}", true, NULL, NULL},
+	{"{\"rows\":4,\"n\":0}", true, NULL, NULL},
+	{"{\"n\":1099511627776}", true, NULL, NULL},
+	{"{\"anything\":3}", false, NULL, NULL},
+	{"{\"row\":4}", true, "unknown_dim", "row"},
+	{"{\"k\":4}", true, "unknown_dim", "k"},
+	{"{\"n\":-1}", true, "bad_extent", "n"},
+	{"{\"n\":1099511627777}", true, "bad_extent", "n"},
+	{"{\"n\":1.5}", true, "wrong_type", "n"},
+	{"{\"n\":\"4\"}", true, "wrong_type", "n"},
+	{"{\"n\":null}", false, "wrong_type", "n"},
+	{"[4]", true, "wrong_type", "shape"},
+	{"4", false, "wrong_type", "shape"},
+};
+
+START_TEST(a_shape_is_read_from_json_or_refused_by_dim)
+{
+	struct kp_family family;
+	struct kp_shape shape = {0};
+	struct kp_diag diag = {0};
+	ck_assert_int_eq(kp_family_parse(text, strlen(text), "t", &family, NULL), 0);
+	int rc = read_shape(
+		texts[_i].json, texts[_i].with_family ? &family : NULL, &shape, &diag);
+	ck_assert_msg(rc == (texts[_i].code ? -1 : 0), "%s", diag.message);
+	if (texts[_i].code) {
+		ck_assert_str_eq(diag.code, texts[_i].code);
+		ck_assert_str_eq(diag.object, texts[_i].object);
+		ck_assert_uint_eq(shape.count, 0);
+	}
+	kp_family_finish(&family);
+}
+END_TEST
+
+START_TEST(the_nearest_dim_is_offered)
+{
+	struct kp_family family;
+	struct kp_shape shape;
+	struct kp_diag diag;
+	ck_assert_int_eq(kp_family_parse(text, strlen(text), "t", &family, NULL), 0);
+	ck_assert_int_eq(read_shape("{\"row\":1}", &family, &shape, &diag), -1);
+	ck_assert_ptr_nonnull(strstr(diag.message, "did you mean rows?"));
+	kp_family_finish(&family);
+}
+END_TEST
+
+START_TEST(a_shape_comes_back_from_its_json)
+{
+	struct kp_shape shape = {0};
+	struct kp_shape back;
+	kp_shape_set(&shape, "rows", 12);
+	kp_shape_set(&shape, "n", 1);
+	json_t *json = kp_shape_json(&shape);
+	ck_assert_int_eq(kp_shape_from_json(json, NULL, &back, NULL), 0);
+	ck_assert_int_eq(kp_shape_get(&back, "rows"), 12);
+	ck_assert_int_eq(kp_shape_get(&back, "n"), 1);
+	ck_assert_uint_eq(back.count, 2);
+	json_decref(json);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("shape");
+	TCase *tcase = tcase_create("shape");
+	tcase_add_test(tcase, an_extent_is_set_and_replaced_by_name);
+	tcase_add_test(tcase, a_full_shape_takes_no_more_but_replaces);
+	tcase_add_loop_test(tcase, a_shape_is_read_from_json_or_refused_by_dim, 0,
+		(int)(sizeof(texts) / sizeof(texts[0])));
+	tcase_add_test(tcase, the_nearest_dim_is_offered);
+	tcase_add_test(tcase, a_shape_comes_back_from_its_json);
+	suite_add_tcase(suite, tcase);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
