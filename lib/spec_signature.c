@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which signature of a kernel is meant by the dtype of one role. */
-#include "lib/format.h"
 #include "lib/spec.h"
+
+#include "lib/format.h"
 
 static bool has_element(const char *text, const char *role, enum kp_element element)
 {
