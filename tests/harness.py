@@ -103,7 +103,14 @@ def make_plugin(path, name, kernels=None, before="", available="", **note):
             check=True,
         )
         shutil.copy(out, path + ".new")
-        os.rename(path + ".new", path)
+        install(path)
+
+
+def install(path):
+    """Renames PATH.new to PATH, as old as if it had been installed: a young file is waited for."""
+    then = time.time() - 3600
+    os.utime(path + ".new", (then, then))
+    os.rename(path + ".new", path)
 
 
 def make_plugins(paths, kernels=None, **plugin):
@@ -122,7 +129,7 @@ def make_plugins(paths, kernels=None, **plugin):
         after = b'"name": "' + name.encode() + b'"' + b" " * (width - len(name))
         with open(path + ".new", "wb") as file:
             file.write(template.replace(before, after))
-        os.rename(path + ".new", path)
+        install(path)
 
 
 def write(path, text):
