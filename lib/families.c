@@ -65,6 +65,16 @@ static int read_family(const char *path, struct kp_family *family, struct kp_dia
 	return rc;
 }
 
+/* Adds it to the problems, so that no family is left out unseen. */
+static int report(struct kp_diags *problems, const struct kp_diag *diag)
+{
+	size_t before = problems->count;
+	if (strcmp(diag->code, "no_memory") == 0)
+		return -1;
+	kp_diags_add(problems, diag);
+	return problems->count == before ? -1 : 0;
+}
+
 static int read_all(const char *dir, struct dirent **entries, size_t count,
 	struct kp_families *families, struct kp_diags *problems)
 {
@@ -80,10 +90,8 @@ static int read_all(const char *dir, struct dirent **entries, size_t count,
 		free(path);
 		if (rc == 0)
 			families->count++;
-		else if (strcmp(diag.code, "no_memory") == 0)
+		else if (report(problems, &diag) < 0)
 			return -1;
-		else
-			kp_diags_add(problems, &diag);
 	}
 	qsort(families->items, families->count, sizeof(*families->items), by_operation);
 	return 0;
@@ -96,8 +104,7 @@ static int cannot_list(const char *dir, struct kp_diags *problems)
 		return -1;
 	kp_diag_set(&diag, errno == ENOENT ? "missing_directory" : "io_error", dir,
 		"the directory of families %s cannot be read: %s", dir, strerror(errno));
-	kp_diags_add(problems, &diag);
-	return 0;
+	return report(problems, &diag);
 }
 
 int kp_families_read(
