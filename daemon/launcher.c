@@ -89,20 +89,28 @@ static int spawn(const char *program, int socket, pid_t *pid)
 	return error;
 }
 
-static void receive_all(struct launcher *launcher)
+/* Whether more may come: not behind the end of file, which the pidfd tells of. */
+static bool receive(struct launcher *launcher)
 {
 	char text[PACKET_MOST];
-	ssize_t n;
-	while (launcher->socket >= 0 &&
-		(n = recv(launcher->socket, text, sizeof(text), MSG_DONTWAIT)) > 0) {
-		json_t *message = json_loadb(text, (size_t)n, 0, NULL);
-		if (json_is_object(message))
-			launcher->events->message(launcher->context, message);
-		json_decref(message);
+	ssize_t n = recv(launcher->socket, text, sizeof(text), MSG_DONTWAIT);
+	if (n <= 0) {
+		if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			uv_poll_stop(&launcher->socket_poll);
+		return false;
 	}
-	/* The end of file is the pidfd's to tell. */
-	if (launcher->socket >= 0 && (n == 0 || errno != EAGAIN))
-		uv_poll_stop(&launcher->socket_poll);
+	json_t *message = json_loadb(text, (size_t)n, 0, NULL);
+	if (json_is_object(message))
+		launcher->events->message(launcher->context, message);
+	json_decref(message);
+	return true;
+}
+
+static void receive_all(struct launcher *launcher)
+{
+	/* A message may make its receiver hang up. */
+	while (launcher->socket >= 0 && receive(launcher))
+		continue;
 }
 
 static void on_socket(uv_poll_t *poll, int status, int events)

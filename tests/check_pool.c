@@ -332,12 +332,13 @@ START_TEST(closing_ends_twenty_workers_that_hang_and_all_that_wait)
 	size_t before = count_fds();
 	workers_start(&workers, 20);
 	for (size_t i = 0; i < 22; i++) {
-		outcome_init(&outcomes[i]);
-		if (i < 20)
+		if (i < 20) {
 			start_hanging(&outcomes[i]);
-		else
-			workers_submit(&workers, json_pack("{s:s}", "kind", "none"), -1,
-				1000, &outcomes[i]);
+			continue;
+		}
+		outcome_init(&outcomes[i]);
+		workers_submit(&workers, json_pack("{s:s}", "kind", "none"), -1, 1000,
+			&outcomes[i]);
 	}
 	pool_close(workers.pool, workers_on_closed, &workers);
 	ck_assert_uint_eq(outcomes[0].ends + outcomes[21].ends, 0);

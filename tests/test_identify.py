@@ -316,7 +316,7 @@ class Note(Case):
 class Exports(Case):
     def test_a17_whatever_else_is_exported_is_named(self):
         for name, words in (
-            ("exports_function", ["fixture_helper", "fixture_other", "2 more"]),
+            ("exports_function", ["fixture_helper", "fixture_other", "more than kplug_plugin"]),
             ("exports_data", ["fixture_variable"]),
             ("exports_weak_symbol", ["fixture_weak"]),
         ):
