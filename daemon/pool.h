@@ -42,9 +42,14 @@ struct pool_request {
 	void *context;
 };
 
-/* Takes a reference to request->job. NULL when memory is exhausted. */
+/*
+ * Takes a reference to request->job. NULL when memory or descriptors are exhausted
+ * and while the pool closes. timeout_ms counts from the worker's start. When no
+ * launcher can be started, all that wait end as KP_WORKER_LOST; the next try is
+ * delayed, up to 6 s.
+ */
 struct pool_job *pool_submit(struct pool *pool, const struct pool_request *request);
-/* Kills it; on_end comes with KP_WORKER_CANCELLED. */
+/* Kills it; on_end comes later, with KP_WORKER_CANCELLED. Also from on_line. */
 void pool_cancel(struct pool_job *job);
 
 size_t pool_running(const struct pool *pool);

@@ -19,14 +19,14 @@
 #include "lib/diag.h"
 
 enum {
-	KP_WORKER_OUTPUT = 4096,	/* kept of stdout and stderr */
-	KP_WORKER_LINE = 5 << 20,	/* a report line */
-	KP_WORKER_REPORT = 64 << 20,	/* a whole report */
+	KP_WORKER_OUTPUT = 4096,     /* kept of stdout and stderr */
+	KP_WORKER_LINE = 5 << 20,    /* a report line */
+	KP_WORKER_REPORT = 64 << 20, /* a whole report */
 };
 
 enum kp_worker_end {
 	KP_WORKER_DONE,	     /* reported to its end and exited 0 */
-	KP_WORKER_EXITED,    /* exited, no end mark: code exited_during_load(N) etc. */
+	KP_WORKER_EXITED,    /* exited, no end mark: exited_during_load, ..._probe, ... */
 	KP_WORKER_KILLED,    /* by a signal */
 	KP_WORKER_TIMED_OUT, /* and was killed */
 	KP_WORKER_GARBLED,   /* its report is not what was agreed */
@@ -37,20 +37,23 @@ enum kp_worker_end {
 
 struct kp_worker_result {
 	enum kp_worker_end end;
-	int exit;		  /* status, or -1 */
-	int signal;		  /* or 0 */
-	char stage[32];		  /* that the worker named last: "load", "probe kernel mm" */
+	int exit;	/* status, or -1 */
+	int signal;	/* or 0 */
+	char stage[32]; /* that the worker named last: "load", "probe kernel mm" */
 	char output[KP_WORKER_OUTPUT * 4 + 1]; /* safe text */
-	char loader[1024];	  /* dlerror text it reported, or "" */
-	struct kp_diag diag;	  /* code and sentence for every end but DONE */
+	char loader[1024];		       /* dlerror text it reported, or "" */
+	struct kp_diag diag; /* code and sentence for every end but DONE */
 	double elapsed_ms;
 };
 
 struct kp_supervisor;
 
 /*
- * Takes both descriptors (read ends, non-blocking). on_line is called from
- * kp_supervisor_read with each object but the end mark. Times are milliseconds of a monotonic clock.
+ * Takes both descriptors (read ends, non-blocking); they stay open until free.
+ * on_line is called from kp_supervisor_read and kp_supervisor_ended with each
+ * object but the end mark; {"stage"} and {"loader"} are kept in the result as
+ * well. Times are milliseconds of a monotonic clock. NULL when memory is
+ * exhausted; the descriptors are the caller's then.
  */
 struct kp_supervisor *kp_supervisor_new(int report, int output, int64_t now,
 	int64_t deadline, void (*on_line)(void *context, json_t *line), void *context);
@@ -63,7 +66,8 @@ int64_t kp_supervisor_deadline(const struct kp_supervisor *supervisor);
 
 /* A descriptor is readable. */
 void kp_supervisor_read(struct kp_supervisor *supervisor);
-/* The launcher told its wait status and whether others were left behind. */
+/* The launcher told its wait status and whether others were left behind. What is
+ * in the pipes still is read first. */
 void kp_supervisor_ended(struct kp_supervisor *supervisor, int status, bool lingered);
 void kp_supervisor_lost(struct kp_supervisor *supervisor);
 void kp_supervisor_cancel(struct kp_supervisor *supervisor);
@@ -71,9 +75,12 @@ void kp_supervisor_cancel(struct kp_supervisor *supervisor);
 /*
  * What to do now: wait, kill the worker (and wait for its end), or look at the
  * result. Completion is the end mark or the worker's end, never end of file.
+ * After the end mark the worker has a second to exit and is then killed without
+ * blame; one that does not die of a kill for 5 s is given up.
  */
 enum kp_supervisor_step { KP_SUPERVISE_WAIT, KP_SUPERVISE_KILL, KP_SUPERVISE_DONE };
 enum kp_supervisor_step kp_supervisor_step(struct kp_supervisor *supervisor, int64_t now);
-const struct kp_worker_result *kp_supervisor_result(const struct kp_supervisor *supervisor);
+const struct kp_worker_result *kp_supervisor_result(
+	const struct kp_supervisor *supervisor);
 
 #endif

@@ -312,6 +312,45 @@ START_TEST(a_missing_library_is_told_without_asking_the_kernel)
 }
 END_TEST
 
+/* The fixture, linked with a library of another name. */
+static void write_patched(const char *fixture, const char *path)
+{
+	char from[PATH_MAX];
+	FILE *in = fopen(fixture_path(fixture, from), "re");
+	FILE *out = fopen(path, "we");
+	ck_assert(in && out);
+	char *bytes = malloc(4 << 20);
+	ck_assert_ptr_nonnull(bytes);
+	size_t size = fread(bytes, 1, 4 << 20, in);
+	char *name = memmem(bytes, size, "libc.so.6", 9);
+	ck_assert_ptr_nonnull(name);
+	memcpy(name, "libq.so.6", 9);
+	ck_assert_uint_eq(fwrite(bytes, 1, size, out), size);
+	ck_assert_int_eq(fclose(out), 0);
+	fclose(in);
+	free(bytes);
+}
+
+START_TEST(a_library_that_cannot_be_loaded_with_is_named_with_the_places)
+{
+	const char *base = getenv("TMPDIR");
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/kplug-probe.XXXXXX", base ? base : "/tmp");
+	int fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	write_patched("noisy", path);
+	workers_submit_probe_of(&workers, path, "noisy", -1, 60000, &outcome);
+	workers_wait(&workers, &outcome);
+	unlink(path);
+	ck_assert_str_eq(outcome_failed(&outcome), "missing_library");
+	ck_assert_ptr_nonnull(
+		strstr(outcome_message(&outcome), "libq.so.6 is not found"));
+	ck_assert_ptr_nonnull(strstr(outcome_message(&outcome), "/etc/ld.so.cache"));
+	ck_assert_ptr_nonnull(strstr(outcome.result.loader, "libq.so.6"));
+}
+END_TEST
+
 START_TEST(noise_is_kept_as_evidence_and_fails_nothing)
 {
 	workers_probe(&workers, "noisy", &outcome);
@@ -363,6 +402,8 @@ static TCase *make_cases(void)
 	tcase_add_test(tcase, a16_a_plugins_own_functions_win_over_ours);
 	tcase_add_test(tcase, an_unknown_status_is_a_failure_with_its_number);
 	tcase_add_test(tcase, a_missing_library_is_told_without_asking_the_kernel);
+	tcase_add_test(
+		tcase, a_library_that_cannot_be_loaded_with_is_named_with_the_places);
 	tcase_add_test(tcase, noise_is_kept_as_evidence_and_fails_nothing);
 	tcase_add_test(tcase, scribbling_on_the_report_is_told);
 	return tcase;

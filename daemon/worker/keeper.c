@@ -94,6 +94,9 @@ _Noreturn void keeper_run(pid_t launcher, int socket, const struct keeper_job *j
 	process_close_others((const int[]){socket, signals}, 2);
 	int status = wait_for(worker, signals);
 	bool lingered = kin_end(NULL, NULL);
+	/* Killed because the launcher died, perhaps: then nobody may be blamed. */
+	if (getppid() != launcher)
+		_exit(EXIT_FAILURE);
 	_exit(keeper_tell(socket, job->id, status, lingered) == 0 ? EXIT_SUCCESS
 								  : EXIT_FAILURE);
 }

@@ -21,8 +21,9 @@ struct keeper_job {
 
 /*
  * In a fresh child of the launcher: runs the job in a child of its own, waits for
- * its end, ends its kin and tells the daemon over `socket`. SIGTERM (also when the
- * launcher dies) kills the worker. Exit status 0: the daemon has been told.
+ * its end, ends its kin and tells the daemon over `socket`. SIGTERM kills the
+ * worker; so does the death of the launcher, which the daemon sees by itself.
+ * Exit status 0: the daemon has been told.
  */
 _Noreturn void keeper_run(pid_t launcher, int socket, const struct keeper_job *job);
 

@@ -96,33 +96,49 @@ static void ask(const struct report *report, const struct kp_spec *spec,
 		answer(report, spec->name, "available_failed", text);
 }
 
-static void ask_all(const struct report *report, const char *stored,
+static void ask_all(const struct report *report, const struct places *places,
 	const struct kp_note *note, const struct loaded *loaded)
 {
-	struct places places;
-	find_places(stored, &places);
 	for (size_t i = 0; i < note->n_kernels; i++) {
 		const struct kp_spec *spec = &note->kernels[i];
 		report_stage(report, "probe kernel %s", spec->name);
-		if (has_libraries(report, spec, &places))
+		if (has_libraries(report, spec, places))
 			ask(report, spec, loaded_kernel(loaded, spec->name));
 	}
-	json_decref(places.facts);
+}
+
+/* The loader does not say where it looked. */
+static void add_places(struct kp_diag *diag, const struct places *places)
+{
+	char name[sizeof(diag->object)];
+	char text[sizeof(diag->message) - 32];
+	if (strcmp(diag->code, "missing_library") != 0)
+		return;
+	memcpy(name, diag->object, sizeof(name));
+	json_t *found = search_library(&places->path, name);
+	if (found && !search_found(found))
+		kp_diag_set(diag, "missing_library", name, "cannot be loaded: %s",
+			search_sentence(found, text, sizeof(text)));
+	json_decref(found);
 }
 
 static void probe(
 	const struct report *report, const char *stored, const struct kp_note *note)
 {
 	struct loaded loaded;
+	struct places places;
 	struct kp_diag diag;
+	find_places(stored, &places);
 	if (loaded_open(stored, note, &loaded, &diag) == 0) {
-		ask_all(report, stored, note, &loaded);
-		return;
+		ask_all(report, &places, note, &loaded);
+	} else {
+		add_places(&diag, &places);
+		if (*loaded.loader)
+			report_loader(report, loaded.loader);
+		/* What would not load did something; what loaded is something else. */
+		report_failed(report, loaded.handle ? "rejected" : "failed", &diag);
 	}
-	if (*loaded.loader)
-		report_loader(report, loaded.loader);
-	/* What would not load did something; what loaded is something else. */
-	report_failed(report, loaded.handle ? "rejected" : "failed", &diag);
+	json_decref(places.facts);
 }
 
 static int run(

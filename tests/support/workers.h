@@ -203,20 +203,28 @@ static inline void workers_identify(
 	workers_wait(workers, outcome);
 }
 
-/* The fixture is identified first, which is waited for. */
-static inline struct pool_job *workers_submit_probe(struct workers *workers,
-	const char *fixture, int fd, unsigned timeout_ms, struct outcome *outcome)
+/* Probes the library at `path` by the note of a fixture, which is identified first. */
+static inline struct pool_job *workers_submit_probe_of(struct workers *workers,
+	const char *path, const char *fixture, int fd, unsigned timeout_ms,
+	struct outcome *outcome)
 {
-	char path[PATH_MAX];
 	struct outcome identified;
 	outcome_init(&identified);
 	workers_identify(workers, fixture, &identified);
 	json_t *note = (json_t *)outcome_value(&identified, "note");
 	ck_assert_ptr_nonnull(note);
-	json_t *job = json_pack("{s:s, s:s, s:O, s:s}", "kind", "probe", "stored",
-		fixture_path(fixture, path), "note", note, "file", path);
+	json_t *job = json_pack("{s:s, s:s, s:O, s:s}", "kind", "probe", "stored", path,
+		"note", note, "file", path);
 	outcome_finish(&identified);
 	return workers_submit(workers, job, fd, timeout_ms, outcome);
+}
+
+static inline struct pool_job *workers_submit_probe(struct workers *workers,
+	const char *fixture, int fd, unsigned timeout_ms, struct outcome *outcome)
+{
+	char path[PATH_MAX];
+	return workers_submit_probe_of(
+		workers, fixture_path(fixture, path), fixture, fd, timeout_ms, outcome);
 }
 
 static inline void workers_probe(
