@@ -44,10 +44,8 @@ const struct kp_table *daemon_table(struct daemon *daemon)
 /* A table that still lacks verdicts is not worth starting from. */
 static void keep_table(struct daemon *daemon)
 {
-	size_t counts[KP_STATES];
-
-	kp_registry_states(daemon->registry, counts);
-	if (!scan_has_settled(daemon->scan) || counts[KP_STATE_PENDING])
+	if (!scan_has_settled(daemon->scan) ||
+		kp_registry_is_pending(daemon->registry, NULL))
 		return;
 	daemon_table(daemon);
 	if (daemon->kept == daemon->generation.number)

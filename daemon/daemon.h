@@ -48,7 +48,7 @@ struct daemon {
 	struct pipeline *pipeline;
 	struct scan *scan;
 	struct watch *watch;
-	struct bench *bench; /* under way, or NULL: method_bench.c */
+	struct bench *bench;	  /* under way, or NULL: method_bench.c */
 	struct kp_diags warnings; /* of the start: `status` shows them */
 	uint64_t kept; /* the generation that was last written to the state directory */
 	size_t n_signals;

@@ -23,13 +23,6 @@ static void fail_no_plugin(struct daemon *daemon, struct call *call, const char 
 	call_fail(call, &diag, nearest);
 }
 
-static bool is_pending(const struct daemon *daemon, const char *plugin)
-{
-	enum kp_state state;
-	return kp_registry_state(daemon->registry, plugin, &state) &&
-	       state == KP_STATE_PENDING;
-}
-
 /* ---- Reload: first a scan that began after the call, then the verdicts ---- */
 
 struct reload {
@@ -56,7 +49,7 @@ static bool has_pending(const struct daemon *daemon, const json_t *names)
 	size_t i;
 
 	json_array_foreach ((json_t *)(uintptr_t)names, i, item)
-		if (is_pending(daemon, json_string_value(item)))
+		if (kp_registry_is_pending(daemon->registry, json_string_value(item)))
 			return true;
 	return false;
 }
@@ -156,7 +149,7 @@ static void reload_all(struct daemon *daemon, struct call *call)
 
 static bool has_verdict(struct daemon *daemon, void *plugin)
 {
-	return !is_pending(daemon, plugin);
+	return !kp_registry_is_pending(daemon->registry, plugin);
 }
 
 static void answer_retry(struct daemon *daemon, struct call *call, void *context)

@@ -124,13 +124,9 @@ struct progress {
 
 static bool is_quiet(struct daemon *daemon, void *context)
 {
-	size_t counts[KP_STATES];
 	(void)context;
-
-	if (!scan_has_settled(daemon->scan))
-		return false;
-	kp_registry_states(daemon->registry, counts);
-	return counts[KP_STATE_PENDING] == 0;
+	return scan_has_settled(daemon->scan) &&
+	       !kp_registry_is_pending(daemon->registry, NULL);
 }
 
 static void answer_status(struct daemon *daemon, struct call *call, void *context)

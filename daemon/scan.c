@@ -330,17 +330,14 @@ bool scan_has_read(const struct scan *scan)
 	return scan->has_read;
 }
 
-bool scan_has_settled(const struct scan *scan)
+bool scan_has_settled(struct scan *scan)
 {
-	size_t counts[KP_STATES];
-
 	if (!scan->has_read)
 		return false;
 	if (scan->has_settled)
 		return true;
-	kp_registry_states(scan->daemon->registry, counts);
 	/* Remembered: what comes later does not hold anybody up. */
-	((struct scan *)(uintptr_t)scan)->has_settled = counts[KP_STATE_PENDING] == 0;
+	scan->has_settled = !kp_registry_is_pending(scan->daemon->registry, NULL);
 	return scan->has_settled;
 }
 

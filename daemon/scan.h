@@ -38,7 +38,7 @@ int scan_retry(struct scan *scan, const char *plugin, struct kp_diag *diag)
 /* Has the first scan read the manifests? */
 bool scan_has_read(const struct scan *scan);
 /* And has every plugin of it had its verdict, then or by now? */
-bool scan_has_settled(const struct scan *scan);
+bool scan_has_settled(struct scan *scan);
 
 /* As of the last scan; empty before the first. */
 const struct kp_manifests *scan_manifests(const struct scan *scan);

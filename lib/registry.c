@@ -150,13 +150,30 @@ void kp_registry_states(const struct kp_registry *registry, size_t *counts)
 		counts[registry->plugins[i]->state]++;
 }
 
+static bool is_pending(const struct kp_plugin *plugin)
+{
+	return plugin->pending && kp_plugin_is_valid(plugin);
+}
+
+bool kp_registry_is_pending(const struct kp_registry *registry, const char *name)
+{
+	if (name) {
+		const struct kp_plugin *plugin = kp_registry_find(registry, name);
+		return plugin && is_pending(plugin);
+	}
+	for (size_t i = 0; i < registry->count; i++)
+		if (is_pending(registry->plugins[i]))
+			return true;
+	return false;
+}
+
 json_t *kp_registry_pending(const struct kp_registry *registry)
 {
 	json_t *names = json_array();
 
 	for (size_t i = 0; names && i < registry->count; i++) {
 		const struct kp_plugin *plugin = registry->plugins[i];
-		if (!plugin->pending || !kp_plugin_is_valid(plugin))
+		if (!is_pending(plugin))
 			continue;
 		if (json_array_append_new(names, json_string(plugin->name)) < 0) {
 			json_decref(names);

@@ -110,6 +110,8 @@ const char *kp_registry_name(const struct kp_registry *registry, size_t i);
 void kp_registry_states(const struct kp_registry *registry, size_t *counts);
 /* A new array of the names that are pending. */
 json_t *kp_registry_pending(const struct kp_registry *registry);
+/* Is this one (NULL: any) among them? A plugin that is disabled may be, too. */
+bool kp_registry_is_pending(const struct kp_registry *registry, const char *plugin);
 /* The state of a plugin; false when there is none of this name. */
 bool kp_registry_state(const struct kp_registry *registry, const char *plugin,
 	enum kp_state *state);

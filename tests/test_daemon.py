@@ -227,7 +227,9 @@ class Socket(Case):
             "import sys, os; os.setgroups([]); os.setgid(65534); os.setuid(65534);"
             "os.execv(sys.argv[1], sys.argv[1:])"
         )
-        program = os.path.join(os.path.dirname(self.stopped().command()[PLUGIND]), "pluginctl")
+        daemon = self.stopped()
+        program = os.path.join(os.path.dirname(daemon.command()[PLUGIND]), "pluginctl")
+        os.chmod(os.path.dirname(daemon.place), 0o711)
         for system, arguments, status in [
             (True, ["list"], 0),
             (True, ["disable", "a"], 4),
