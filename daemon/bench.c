@@ -19,6 +19,7 @@ enum {
 	REFERENCE_MS = 120000, /* plain C on the largest shapes takes its time */
 	SLOWNESS = 50,	       /* a kernel may be so many times slower than it */
 	UNKNOWN_CALL_MS = 1000,
+	SAMPLING = 12, /* times time_s: 10 at most for samples, and the warm-up */
 };
 
 struct bench {
@@ -279,7 +280,7 @@ static void row_end(void *context, const struct kp_worker_result *result)
  */
 static double timeout_of(const struct bench *bench, const struct bench_row *row)
 {
-	return row->source.timeout_ms + 1e3 * (6 * bench->plan.time_s + 3) +
+	return row->source.timeout_ms + 1e3 * SAMPLING * bench->plan.time_s +
 	       SLOWNESS * bench->call_ms;
 }
 

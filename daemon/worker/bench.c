@@ -94,13 +94,16 @@ static int checked_run(struct bench *bench, struct kp_diag *diag)
 	return bench_case_check(&bench->c, diag);
 }
 
-static int compute_reference(
-	struct bench *bench, const struct report *report, int fd, struct kp_diag *diag)
+static int compute_reference(struct bench *bench, const struct report *report,
+	const int *fds, size_t n_fds, struct kp_diag *diag)
 {
-	report_stage(report, "reference");
+	if (n_fds < 1)
+		return kp_diag_set(
+			diag, "error", NULL, "the job has no place for results");
+	report_stage(report, "bench reference");
 	if (checked_run(bench, diag) < 0)
 		return -1;
-	return bench_case_write_expected(&bench->c, fd, diag);
+	return bench_case_write_expected(&bench->c, fds[0], diag);
 }
 
 /* What was right before and is not any more, says so. */
@@ -119,13 +122,13 @@ static int measure(struct bench *bench, const struct report *report, const json_
 {
 	double time_s = json_number_value(json_object_get(job, "time_s"));
 
-	report_stage(report, "first check");
+	report_stage(report, "bench first check");
 	if (checked_run(bench, diag) < 0)
 		return -1;
-	report_stage(report, "timing");
+	report_stage(report, "bench timing");
 	if (bench_time(&bench->kernel, &bench->c, time_s, &bench->times, diag) < 0)
 		return wrong_later("while it was timed", diag);
-	report_stage(report, "last check");
+	report_stage(report, "bench last check");
 	return checked_run(bench, diag) < 0 ? wrong_later("afterwards", diag) : 0;
 }
 
@@ -135,7 +138,7 @@ static int work(struct bench *bench, const struct report *report, const json_t *
 	const char *task = json_string_value(json_object_get(job, "task"));
 	bool is_reference = task && strcmp(task, "reference") == 0;
 
-	report_stage(report, "inputs");
+	report_stage(report, "bench inputs");
 	if (bench_case_init(&bench->c, job, diag) < 0)
 		return -1;
 	if (!is_reference && n_fds > 0 &&
@@ -144,12 +147,10 @@ static int work(struct bench *bench, const struct report *report, const json_t *
 	fences_watch(&bench->c.fences, report->fd);
 	if (bench_kernel_open(&bench->kernel, report, job, &bench->c, diag) < 0)
 		return -1;
-	if (!is_reference)
-		return measure(bench, report, job, diag);
-	if (n_fds < 1)
-		return kp_diag_set(
-			diag, "error", NULL, "the job has no place for results");
-	return compute_reference(bench, report, fds[0], diag);
+	int failed = is_reference ? compute_reference(bench, report, fds, n_fds, diag)
+				  : measure(bench, report, job, diag);
+	bench_kernel_close(&bench->kernel, report);
+	return failed;
 }
 
 static int run(

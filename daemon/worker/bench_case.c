@@ -3,6 +3,7 @@
 #include "daemon/worker/bench_case.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -262,19 +263,29 @@ static int compare(struct bench_case *c, size_t i, const unsigned char *expected
 		kp_comparison_print(&result, text, sizeof(text)));
 }
 
-/* All bits set: what poison is, whatever the dtype. */
+static bool is_poison(enum kp_element element, const char *at)
+{
+	if (kp_element_is_real(element))
+		return isnan(kp_element_load(element, at));
+	for (size_t i = 0; i < kp_element_bytes(element); i++)
+		if ((unsigned char)at[i] != 0xff)
+			return false;
+	return true;
+}
+
 static int look_for_poison(const struct bench_case *c, size_t i, struct kp_diag *diag)
 {
-	const unsigned char *bytes = c->memory[i].data;
 	const char *name = c->family.roles[i].name;
+	struct kp_walk walk = kp_walk_start(&c->memory[i]);
+	bool any = false;
 
-	for (size_t k = 0; k < c->layouts[i].bytes; k++)
-		if (bytes[k] != bytes[0])
+	while (kp_walk_next(&walk)) {
+		if (!is_poison(c->layouts[i].element, walk.at))
 			return 0;
-	double value = kp_element_load(c->layouts[i].element, bytes);
-	if (c->layouts[i].bytes == 0 || value == value)
-		return 0;
-	return kp_diag_set(diag, "wrong", name, "%s: nothing was written", name);
+		any = true;
+	}
+	return any ? kp_diag_set(diag, "wrong", name, "%s: nothing was written", name)
+		   : 0;
 }
 
 int bench_case_check(struct bench_case *c, struct kp_diag *diag)

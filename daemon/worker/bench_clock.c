@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { WARMUP = 3, SAMPLES_LEAST = 3, REPEATS_MOST = 1 << 20 };
+enum { PATIENCE = 10, WARMUP = 3, SAMPLES_LEAST = 3, REPEATS_MOST = 1 << 20 };
 static const double sample_s = 20e-6;
 static const double warmup_most_s = 0.05;
 
@@ -65,7 +65,7 @@ static bool wants_more(size_t count, double elapsed, double time_s)
 		return true;
 	if (count >= BENCH_SAMPLES_MOST)
 		return false;
-	return elapsed < time_s || (count < BENCH_SAMPLES && elapsed < 4 * time_s + 2);
+	return elapsed < time_s || (count < BENCH_SAMPLES && elapsed < PATIENCE * time_s);
 }
 
 /* What a call does to its own inputs cannot be checked after several calls. */

@@ -22,8 +22,8 @@ struct bench_times {
 };
 
 /*
- * Takes samples for time_s seconds; more until there are BENCH_SAMPLES, ... but not
- * longer than 4 time_s and 2 s, and then at least 3. Codes of bench_kernel_run and
+ * Takes samples for time_s seconds, and on until there are BENCH_SAMPLES, but not
+ * longer than 10 time_s; never fewer than 3. Codes of bench_kernel_run and
  * bench_case_check.
  */
 int bench_time(struct bench_kernel *kernel, struct bench_case *c, double time_s,

@@ -218,20 +218,32 @@ int bench_kernel_open(struct bench_kernel *kernel, const struct report *report,
 {
 	bench_host_init(&kernel->host);
 	make_call(kernel, c);
-	report_stage(report, "load");
+	report_stage(report, "bench load");
 	if (open_plugin(kernel, job, diag) < 0)
 		return -1;
-	report_stage(report, "start");
+	report_stage(report, "bench start");
 	if (start_plugin(kernel, job, diag) < 0)
 		return -1;
-	report_stage(report, "load kernel");
+	report_stage(report, "bench load kernel");
 	if (load_kernel(kernel, diag) < 0)
 		return -1;
-	report_stage(report, "need");
+	report_stage(report, "bench need");
 	if (meet_need(kernel, c, diag) < 0)
 		return -1;
-	report_stage(report, "plan");
+	report_stage(report, "bench plan");
 	return make_plan(kernel, diag);
+}
+
+void bench_kernel_close(struct bench_kernel *kernel, const struct report *report)
+{
+	const struct kp_plugin *plugin = kernel->loaded.plugin;
+
+	report_stage(report, "bench unload");
+	if (kernel->functions->unload)
+		kernel->functions->unload(kernel->call.state, kernel->call.device_state);
+	report_stage(report, "bench stop");
+	if (KP_COVERS(plugin, stop) && plugin->stop)
+		plugin->stop(kernel->call.state);
 }
 
 int bench_kernel_run(struct bench_kernel *kernel, struct kp_diag *diag)

@@ -29,6 +29,9 @@ int bench_kernel_open(struct bench_kernel *kernel, const struct report *report,
 	const json_t *job, struct bench_case *c, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/* Unloads and stops, as a host does at its end; not after a failure of open. */
+void bench_kernel_close(struct bench_kernel *kernel, const struct report *report);
+
 /* A raw status: 0 is KP_OK. For timing. */
 static inline int bench_kernel_call(struct bench_kernel *kernel)
 {

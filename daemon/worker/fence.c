@@ -12,6 +12,9 @@
 
 enum { PATTERN = 0xa5, STACK = 64 << 10 };
 
+/* Addresses only: a kernel that is a row or two off is still in them. */
+static const size_t guard = 1 << 20;
+
 /*
  * A signal handler gets no context: these two are all that this process has for
  * good, set once by fences_watch before anything of a plugin runs.
@@ -26,12 +29,12 @@ static size_t page_size(void)
 
 static unsigned char *inside(const struct fence *fence)
 {
-	return fence->map + page_size();
+	return fence->map + guard;
 }
 
 static size_t room(const struct fence *fence)
 {
-	return fence->mapped - 2 * page_size();
+	return fence->mapped - 2 * guard;
 }
 
 static int map_memory(struct fence *fence, size_t align, struct kp_diag *diag)
@@ -39,11 +42,11 @@ static int map_memory(struct fence *fence, size_t align, struct kp_diag *diag)
 	size_t page = page_size();
 	size_t wanted;
 
-	/* One page at least, so that something lies before the data. */
-	if (__builtin_add_overflow(fence->bytes, align + 4 * page, &wanted))
+	/* Rounded up; one page at least, so that something lies before the data. */
+	if (__builtin_add_overflow(fence->bytes, align + 2 * page + 2 * guard, &wanted))
 		return kp_diag_set(diag, "too_large", fence->name,
 			"%s: %zu bytes are too many", fence->name, fence->bytes);
-	wanted = (wanted - page) / page * page;
+	wanted = wanted / page * page;
 	void *map = mmap(NULL, wanted, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)

@@ -19,7 +19,7 @@ struct fence {
 	void *data;
 	size_t bytes;
 	bool writable;
-	unsigned char *map; /* guard page, pattern, data, guard page */
+	unsigned char *map; /* guard pages, pattern, data, guard pages */
 	size_t mapped;
 };
 
