@@ -47,9 +47,9 @@ static void take_turn(struct pool *pool)
 static struct pool_job *find_active(struct pool *pool, const json_t *id)
 {
 	struct pool_job *job;
-	TAILQ_FOREACH(job, &pool->active, link)
-	if (json_is_integer(id) && job->id == json_integer_value(id))
-		return job;
+	for (job = TAILQ_FIRST(&pool->active); job; job = TAILQ_NEXT(job, link))
+		if (json_is_integer(id) && job->id == json_integer_value(id))
+			return job;
 	return NULL;
 }
 
@@ -109,8 +109,8 @@ static void have_launcher(struct pool *pool)
 		return;
 	count_failure(pool);
 	size_t count = 0;
-	TAILQ_FOREACH(job, &pool->queued, link)
-	count++;
+	for (job = TAILQ_FIRST(&pool->queued); job; job = TAILQ_NEXT(job, link))
+		count++;
 	/* Only those: an on_end may submit again. */
 	while (count-- > 0 && (job = TAILQ_FIRST(&pool->queued)))
 		job_lose(job, &diag);
@@ -269,8 +269,8 @@ void pool_close(struct pool *pool, void (*closed)(void *context), void *context)
 	pool->closing = true;
 	pool->closed = closed;
 	pool->closed_context = context;
-	TAILQ_FOREACH(job, &pool->active, link)
-	pool_cancel(job);
+	for (job = TAILQ_FIRST(&pool->active); job; job = TAILQ_NEXT(job, link))
+		pool_cancel(job);
 	if (pool->launcher) {
 		launcher_hang_up(pool->launcher);
 		uv_timer_start(&pool->patience, on_patience_over, CLOSE_MS, 0);

@@ -111,8 +111,8 @@ static bool has_textrel(const struct elf_image *image)
 static json_int_t functions_of(const struct elf_image *image, int64_t array, int64_t one)
 {
 	uint64_t bytes = elf_image_dynamic(image, array, 0);
-	uint64_t count = bytes / sizeof(void *);
-	return (json_int_t)(count + (elf_image_dynamic(image, one, 0) != 0));
+	json_int_t count = (json_int_t)(bytes / sizeof(void *));
+	return count + (elf_image_dynamic(image, one, 0) != 0);
 }
 
 static json_int_t tls_bytes(const struct elf_image *image)

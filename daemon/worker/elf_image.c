@@ -2,31 +2,16 @@
 /* Opens an ELF file and says whether this machine could load it. */
 #include "daemon/worker/elf_image.h"
 
-#include <endian.h>
 #include <inttypes.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-enum { HOST_MACHINE = EM_X86_64 };
-#elif defined(__aarch64__)
-enum { HOST_MACHINE = EM_AARCH64 };
-#elif defined(__riscv)
-enum { HOST_MACHINE = EM_RISCV };
-#elif defined(__powerpc64__)
-enum { HOST_MACHINE = EM_PPC64 };
-#elif defined(__s390x__)
-enum { HOST_MACHINE = EM_S390 };
-#else
-#error "the ELF machine of this architecture is not known"
-#endif
-enum {
-	HOST_CLASS = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32,
-	HOST_DATA = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB,
-};
+/* This program's own header, by the linker: what it is, the host runs. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 const char *elf_machine_name(unsigned machine, char *text, size_t size)
 {
@@ -93,21 +78,20 @@ static int check_identity(const struct elf_image *image, struct kp_diag *diag)
 		return truncated(image, "the ELF header", EI_NIDENT, diag);
 	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
 		return elf_damaged(image, "its class is unknown", diag);
-	if (ident[EI_CLASS] != HOST_CLASS)
+	const unsigned char *host = __ehdr_start.e_ident;
+	if (ident[EI_CLASS] != host[EI_CLASS])
 		return kp_diag_set(diag, "wrong_class", image->name,
 			"file is %d-bit, host is %d-bit",
 			ident[EI_CLASS] == ELFCLASS64 ? 64 : 32,
-			HOST_CLASS == ELFCLASS64 ? 64 : 32);
+			host[EI_CLASS] == ELFCLASS64 ? 64 : 32);
 	if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
 		return elf_damaged(image, "its byte order is unknown", diag);
-	if (ident[EI_DATA] != HOST_DATA)
+	if (ident[EI_DATA] != host[EI_DATA])
 		return kp_diag_set(diag, "wrong_endian", image->name,
 			"file is %s-endian, host is %s-endian",
 			ident[EI_DATA] == ELFDATA2MSB ? "big" : "little",
-			HOST_DATA == ELFDATA2MSB ? "big" : "little");
-	uint64_t header =
-		HOST_CLASS == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-	return must_hold(image, "the ELF header", 0, header, diag);
+			host[EI_DATA] == ELFDATA2MSB ? "big" : "little");
+	return must_hold(image, "the ELF header", 0, sizeof(ElfW(Ehdr)), diag);
 }
 
 static int check_header(const struct elf_image *image, struct kp_diag *diag)
@@ -115,11 +99,11 @@ static int check_header(const struct elf_image *image, struct kp_diag *diag)
 	const GElf_Ehdr *header = &image->header;
 	char file[32];
 	char host[32];
-	if (header->e_machine != HOST_MACHINE)
+	if (header->e_machine != __ehdr_start.e_machine)
 		return kp_diag_set(diag, "wrong_machine", image->name,
 			"file is %s, host is %s",
 			elf_machine_name(header->e_machine, file, sizeof(file)),
-			elf_machine_name(HOST_MACHINE, host, sizeof(host)));
+			elf_machine_name(__ehdr_start.e_machine, host, sizeof(host)));
 	if (header->e_type != ET_DYN)
 		return kp_diag_set(diag, "not_shared_object", image->name,
 			"%s is %s, not a shared object", image->name,

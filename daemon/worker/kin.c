@@ -15,7 +15,7 @@
 
 struct stat_line {
 	char state;
-	int parent;
+	pid_t parent;
 };
 
 /* The name of a program may hold blanks and parentheses: look behind the last. */
@@ -28,8 +28,11 @@ static bool read_stat(const char *pid, struct stat_line *line)
 	if (kp_file_read(-1, path, 4096, &text, &size, NULL) < 0)
 		return false;
 	const char *behind = strrchr(text, ')');
-	bool found =
-		behind && sscanf(behind + 1, " %c %d", &line->state, &line->parent) == 2;
+	bool found = behind && strlen(behind) > 4;
+	if (found) {
+		line->state = behind[2];
+		line->parent = (pid_t)strtol(behind + 4, NULL, 10);
+	}
 	free(text);
 	return found;
 }

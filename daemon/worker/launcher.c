@@ -176,7 +176,7 @@ static int receive(struct packet *packet)
 
 static bool serve_socket(struct launcher *launcher)
 {
-	struct packet packet;
+	struct packet packet = {.n_fds = 0};
 	int got = receive(&packet);
 	if (got > 0)
 		obey(launcher, &packet);

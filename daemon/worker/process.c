@@ -55,7 +55,7 @@ static int compare(const void *a, const void *b)
 
 void process_close_others(const int *keep, size_t n)
 {
-	int sorted[16];
+	int sorted[16] = {0};
 	n = n < 16 ? n : 16;
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = keep[i];

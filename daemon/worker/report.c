@@ -10,11 +10,6 @@
 #include <unistd.h>
 
 /* Without a reader there is nothing left to do, and no code of others to run. */
-static void give_up(void)
-{
-	_exit(EXIT_FAILURE);
-}
-
 static void write_all(int fd, const char *bytes, size_t size)
 {
 	while (size > 0) {
@@ -22,7 +17,7 @@ static void write_all(int fd, const char *bytes, size_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			give_up();
+			_exit(EXIT_FAILURE);
 		bytes += n;
 		size -= (size_t)n;
 	}
@@ -32,7 +27,7 @@ void report_line(const struct report *report, json_t *line)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
 	if (!text)
-		give_up();
+		_exit(EXIT_FAILURE);
 	size_t size = strlen(text);
 	/* In place of the NUL: one write where the pipe has room. */
 	text[size] = '\n';

@@ -107,10 +107,8 @@ static bool try_environment(struct finder *finder)
 static bool fits_cached(void *context, const char *path)
 {
 	struct finder *finder = context;
-	if (strlen(path) >= sizeof(finder->found) || !fits(finder, path))
-		return false;
-	strcpy(finder->found, path);
-	return true;
+	int n = snprintf(finder->found, sizeof(finder->found), "%s", path);
+	return n > 0 && (size_t)n < sizeof(finder->found) && fits(finder, path);
 }
 
 static bool try_cache(struct finder *finder)
