@@ -60,14 +60,13 @@ static int open_locked(const char *path, bool *again, struct kp_diag *diag)
 		return foreign(path, diag);
 	if (fd < 0)
 		return failed("open the lock", path, diag);
-	if (fstat(fd, &own) < 0 || !S_ISREG(own.st_mode)) {
-		foreign(path, diag);
-	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	bool is_file = fstat(fd, &own) == 0 && S_ISREG(own.st_mode);
+	if (is_file && flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno == EWOULDBLOCK)
 			held(fd, path, diag);
 		else
 			failed("lock", path, diag);
-	} else if (holder(fd) < 0) {
+	} else if (!is_file || holder(fd) < 0) {
 		foreign(path, diag);
 	} else if (stat(path, &now) < 0 || now.st_ino != own.st_ino ||
 		   now.st_dev != own.st_dev) {

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,14 @@ enum { LINE_BYTES = 4096, DIAG_BYTES = 1400 };
 static bool is_journal(int fd)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
-	unsigned long long dev, ino;
+	char own[48];
 	struct stat st;
-	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
-	       fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+
+	if (!stream || fstat(fd, &st) < 0)
+		return false;
+	(void)snprintf(
+		own, sizeof(own), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	return strcmp(stream, own) == 0;
 }
 
 void log_init(struct log *log, enum log_level level, int fd)

@@ -91,7 +91,7 @@ static int set_path(struct options *options, const struct row *row, const char *
 	const char *value, struct kp_diag *diag)
 {
 	char **at = member(options, row);
-	char *path;
+	char *path = NULL;
 
 	if (!value[0])
 		return usage(diag, row->name, "the path is empty");

@@ -57,12 +57,11 @@ static bool is_operator(const struct role_policy *policy, const struct peer *pee
 int role_of(const struct role_policy *policy, const struct peer *peer, enum role *role,
 	struct kp_diag *diag)
 {
-	if (peer->uid == 0) {
+	bool is_owner = !policy->system && peer->uid == policy->own;
+	if (peer->uid == 0 || is_owner) {
 		*role = ROLE_ADMIN;
 	} else if (policy->system) {
 		*role = is_operator(policy, peer) ? ROLE_OPERATOR : ROLE_OBSERVER;
-	} else if (peer->uid == policy->own) {
-		*role = ROLE_ADMIN;
 	} else {
 		return kp_diag_set(diag, "not_permitted", "plugind",
 			"this plugind is private to uid %u, you are uid %u",

@@ -248,8 +248,8 @@ static int take_lock(struct server *server, struct kp_diag *diag)
 static void remove_socket(struct server *server)
 {
 	struct stat st;
-	if (server->ino && lstat(server->path, &st) == 0 && st.st_ino == server->ino &&
-		st.st_dev == server->dev)
+	if (server->path && server->ino && lstat(server->path, &st) == 0 &&
+		st.st_ino == server->ino && st.st_dev == server->dev)
 		(void)unlink(server->path);
 	server->ino = 0;
 }

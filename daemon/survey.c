@@ -13,25 +13,30 @@ static const char library_end[] = ".so";
 
 /* ---- the stamp ---- */
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+/* FNV-1a, a word at a time. */
+static const uint64_t seed = 0xcbf29ce484222325;
+
+static uint64_t mix(uint64_t hash, uint64_t word)
 {
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3;
-	return hash;
+	return (hash ^ word) * 0x100000001b3;
 }
 
 /* A sum over entries: the order of a directory means nothing. */
 static uint64_t entry_stamp(int dir, const char *name)
 {
-	struct stat st;
-	uint64_t hash = mix(0xcbf29ce484222325, name, strlen(name));
+	struct stat st = {0};
+	uint64_t hash = seed;
 
+	for (const char *c = name; *c; c++)
+		hash = mix(hash, (unsigned char)*c);
 	if (fstatat(dir, name, &st, 0) < 0)
 		return hash;
 	const uint64_t facts[] = {st.st_dev, st.st_ino, (uint64_t)st.st_size,
 		(uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec,
 		(uint64_t)st.st_ctim.tv_sec, (uint64_t)st.st_ctim.tv_nsec, st.st_mode};
-	return mix(hash, facts, sizeof(facts));
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+		hash = mix(hash, facts[i]);
+	return hash;
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -55,13 +60,10 @@ static uint64_t dir_stamp(const char *path, const char *end)
 
 uint64_t survey_stamp(const struct survey_places *places)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-	for (size_t i = 0; i < places->n_manifest_dirs; i++) {
-		uint64_t stamp = dir_stamp(places->manifest_dirs[i], ".json");
-		hash = mix(hash, &stamp, sizeof(stamp));
-	}
-	uint64_t stamp = dir_stamp(places->plugin_dir, library_end);
-	return mix(hash, &stamp, sizeof(stamp));
+	uint64_t hash = seed;
+	for (size_t i = 0; i < places->n_manifest_dirs; i++)
+		hash = mix(hash, dir_stamp(places->manifest_dirs[i], ".json"));
+	return mix(hash, dir_stamp(places->plugin_dir, library_end));
 }
 
 /* ---- directories to watch ---- */

@@ -211,7 +211,10 @@ static bool add(struct watch *watch, struct watched *dirs, size_t *count,
 	char *path = strdup(wanted->path);
 	if (!path)
 		return false;
-	dirs[(*count)++] = (struct watched){wd, wanted->kinds, path};
+	struct watched *added = &dirs[(*count)++];
+	added->wd = wd;
+	added->kinds = wanted->kinds;
+	added->path = path;
 	return true;
 }
 
