@@ -58,7 +58,7 @@ END_TEST
 START_TEST(t09_absent_libraries_are_listed_and_change_no_selection)
 {
 	struct world *world = scene_begin();
-	char name[16];
+	char name[24];
 
 	scene_put(world, scene_plugin("good", 4));
 	for (int i = 0; i < 7; i++) {

@@ -138,7 +138,7 @@ static json_t *spoiled(int n, int k, int way)
 	json_t *kernels = json_array();
 
 	for (int i = 0; i < n; i++) {
-		char name[16];
+		char name[24];
 		(void)snprintf(name, sizeof(name), "k%d", i);
 		json_t *one = scene_kernel(name, 5);
 		if (i == k && way == 0)
