@@ -9,6 +9,8 @@ import socket
 import threading
 import unittest
 
+import jsonschema
+
 from harness import BUILD, Daemon, VarlinkError, children, wait_until
 
 SQUARE = "elementwise/square"
@@ -375,6 +377,29 @@ class Streams(Measuring):
             daemon.call("Bench", operation=SQUARE, kernels=[FAULTS + "/hang"], time_s=10)
         except (OSError, EOFError, AssertionError, VarlinkError):
             pass
+
+
+class Document(Measuring):
+    def test_document_follows_its_schema_whatever_the_verdicts(self):
+        with open(os.path.join(BUILD, "schemas", "bench.json"), encoding="utf-8") as file:
+            schema = json.load(file)
+        names = ["right", "crash", "wrong", "behind", "status", "unsupported", "not_here"]
+        kernels = [argument for name in names for argument in ("--kernel", f"{FAULTS}/{name}")]
+        done = self.daemon.ctl(
+            "bench", SQUARE, "--shape", "n=100", "--time", str(TIME_S), "--json", *kernels
+        )
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertNotIn("NaN", done.stdout)
+        document = json.loads(done.stdout)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.validate(document, schema, jsonschema.Draft202012Validator)
+        self.assertEqual(len(document["runs"]), len(names))
+
+    def test_exit_status_is_0_when_all_are_right(self):
+        done = self.daemon.ctl(
+            "bench", SQUARE, "--shape", "n=100", "--time", str(TIME_S), "--kernel", FAULTS + "/right"
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Reference(unittest.TestCase):
