@@ -99,9 +99,14 @@ bool kp_query_is_dim(
 	const struct kp_table *table, const unsigned char *family, const char *name);
 bool kp_query_is_derived(
 	const struct kp_table *table, const unsigned char *family, const char *name);
-/* Nearest name that a request may use as a trait, or as a dim; NULL for none. */
-const char *kp_query_nearest_trait(
-	const struct kp_table *table, const unsigned char *family, const char *name);
+/*
+ * May a request use the name as a trait: trait, attribute, dim or derived value?
+ * Code unknown_trait, the nearest offered; an undescribed operation takes any.
+ */
+int kp_query_check_trait(const struct kp_table *table, const unsigned char *family,
+	const char *operation, const char *name, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+/* The nearest dim or role; NULL for none. */
 const char *kp_query_nearest_dim(
 	const struct kp_table *table, const unsigned char *family, const char *name);
 const char *kp_query_nearest_role(

@@ -89,19 +89,30 @@ static void offer_dims(
 		offer(names, kp_table_text(table, kp_list_get(dims, i)));
 }
 
-const char *kp_query_nearest_trait(
+static const char *nearest_trait(
 	const struct kp_table *table, const unsigned char *family, const char *name)
 {
 	struct names names = {.count = 0};
 
-	if (!family)
-		return NULL;
 	offer_range(&names, table, range_of(family, KP_FAMILY_RULE_RANGE),
 		KP_SECTION_RULES, KP_RULE_NAME);
 	offer_dims(&names, table, family);
 	offer_range(&names, table, range_of(family, KP_FAMILY_DERIVED_RANGE),
 		KP_SECTION_DERIVED, KP_DERIVED_NAME);
 	return kp_text_nearest(name, names.items, names.count);
+}
+
+int kp_query_check_trait(const struct kp_table *table, const unsigned char *family,
+	const char *operation, const char *name, struct kp_diag *diag)
+{
+	if (!family || kp_query_rule(table, family, name) ||
+		kp_query_is_dim(table, family, name) ||
+		kp_query_is_derived(table, family, name))
+		return 0;
+	const char *nearest = nearest_trait(table, family, name);
+	return kp_diag_set(diag, "unknown_trait", name, "%s has no trait %s%s%s%s",
+		operation, name, nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
 }
 
 const char *kp_query_nearest_dim(

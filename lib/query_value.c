@@ -61,18 +61,6 @@ static void add_value(struct kp_query *query, struct kp_query_trait *trait,
 	trait->deviates |= differs(query, value, trait->rule);
 }
 
-static int unknown_trait(
-	const struct kp_query *query, const char *name, struct kp_diag *diag)
-{
-	const char *nearest = kp_query_nearest_trait(query->table, query->family, name);
-	if (nearest)
-		return kp_diag_set(diag, "unknown_trait", name,
-			"%s has no trait %s; did you mean %s?", query->request->operation,
-			name, nearest);
-	return kp_diag_set(diag, "unknown_trait", name, "%s has no trait %s",
-		query->request->operation, name);
-}
-
 static bool is_given(const struct kp_query *query, const char *name)
 {
 	for (size_t i = 0; i < query->n_traits; i++)
@@ -160,10 +148,9 @@ static int add_asked(struct kp_query *query, struct kp_diag *diag)
 		const struct kp_asked_trait *asked = &query->request->traits[i];
 		const unsigned char *rule =
 			kp_query_rule(query->table, query->family, asked->name);
-		if (query->family && !rule &&
-			!kp_query_is_dim(query->table, query->family, asked->name) &&
-			!kp_query_is_derived(query->table, query->family, asked->name))
-			return unknown_trait(query, asked->name, diag);
+		if (kp_query_check_trait(query->table, query->family,
+			    query->request->operation, asked->name, diag) < 0)
+			return -1;
 		struct kp_query_trait *trait =
 			add_trait(query, asked->name, rule, KP_FROM_REQUEST);
 		if (!trait)

@@ -5,6 +5,14 @@
  * note only until then, and a new table takes over unchanged plugins' kernels
  * from the one before.
  *
+ * A state is worked out from, in this order: masked; a wrong manifest (rejected);
+ * disabled_by_manifest; disabled_by_operator; pending; what the verdict says;
+ * duplicate_of. A library (by digest) and the name in a note belong to the first
+ * plugin in byte order of name that has them, even while it is disabled, failed
+ * or quarantined; what is rejected by itself holds nothing. Kernels of an active
+ * plugin can be off by themselves: disabled_by_operator, unproven, unavailable.
+ * A pending plugin's kernels stay as they were.
+ *
  * Pure: the caller gives times and does all reading and writing. Nothing here
  * depends on the order in which verdicts arrive.
  */
@@ -50,8 +58,8 @@ void kp_registry_free(struct kp_registry *registry);
  * strings, the caller's). `force` names one plugin to do again, "" all, NULL none.
  */
 int kp_registry_update(struct kp_registry *registry, const struct kp_manifests *manifests,
-	const char *force, int64_t now, char ***todo, size_t *n_todo, struct kp_diag *diag)
-	__attribute__((warn_unused_result));
+	const char *force, int64_t now, char ***todo, size_t *n_todo,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /* The manifest to run for a name of *todo, valid until the next update. */
 const struct kp_manifest *kp_registry_manifest(
@@ -113,8 +121,8 @@ json_t *kp_registry_pending(const struct kp_registry *registry);
 /* Is this one (NULL: any) among them? A plugin that is disabled may be, too. */
 bool kp_registry_is_pending(const struct kp_registry *registry, const char *plugin);
 /* The state of a plugin; false when there is none of this name. */
-bool kp_registry_state(const struct kp_registry *registry, const char *plugin,
-	enum kp_state *state);
+bool kp_registry_state(
+	const struct kp_registry *registry, const char *plugin, enum kp_state *state);
 /* The nearest name, or NULL. */
 const char *kp_registry_nearest(const struct kp_registry *registry, const char *plugin);
 

@@ -82,6 +82,13 @@ static int catch_all(const struct kp_registry *registry, const struct kp_plugin 
 	return catch->warnings ? 0 : -1;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	const struct kp_availability *x = a;
+	const struct kp_availability *y = b;
+	return strcmp(x->kernel, y->kernel);
+}
+
 int kp_registry_apply(struct kp_registry *registry, const char *plugin,
 	const char *manifest_digest, struct kp_verdict *verdict, int64_t now,
 	struct kp_diag *diag)
@@ -109,6 +116,10 @@ int kp_registry_apply(struct kp_registry *registry, const char *plugin,
 	found->warnings = catch.warnings;
 	found->pending = false;
 	registry->dirty = true;
+	/* They are looked up by name when the table is written. */
+	if (found->verdict.n_kernels > 0)
+		qsort(found->verdict.kernels, found->verdict.n_kernels,
+			sizeof(*found->verdict.kernels), compare_names);
 	/* The note's text lives on in `note` until the next table. */
 	json_decref(found->verdict.note);
 	found->verdict.note = NULL;

@@ -6,7 +6,7 @@
 #include "lib/json.h"
 #include "lib/registry_plugin.h"
 
-static json_t *text_or_null(const char *text)
+json_t *kp_text_json(const char *text)
 {
 	return text && text[0] ? kp_json_clean_string(text) : json_null();
 }
@@ -55,9 +55,9 @@ json_t *kp_note_about(const struct kp_note *note)
 		(int)note->abi_built, "needed", (int)note->abi_needed);
 
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "package", note->name,
-		"version", note->version_text, "author", text_or_null(note->author),
-		"license", text_or_null(note->license), "description",
-		text_or_null(note->description), "abi", abi, "host", host_json(note));
+		"version", note->version_text, "author", kp_text_json(note->author),
+		"license", kp_text_json(note->license), "description",
+		kp_text_json(note->description), "abi", abi, "host", host_json(note));
 }
 
 static json_t *reason_json(const struct kp_plugin *plugin)
@@ -158,23 +158,21 @@ static json_t *kernels_json(
 	return list;
 }
 
-/* What the verdict says of the library. */
-static json_t *library_json(const struct kp_verdict *verdict)
+json_t *kp_library_json(const struct kp_verdict *verdict)
 {
 	if (!verdict)
 		return json_pack("{s:n, s:n, s:n, s:n, s:n, s:n, s:n}", "stored",
 			"sha256", "closure", "size", "elf", "probe_ms", "evidence");
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "stored",
-		text_or_null(verdict->stored), "sha256", text_or_null(verdict->digest),
-		"closure", text_or_null(verdict->closure), "size",
+		kp_text_json(verdict->stored), "sha256", kp_text_json(verdict->digest),
+		"closure", kp_text_json(verdict->closure), "size",
 		verdict->bytes > 0 ? json_integer(verdict->bytes) : json_null(), "elf",
 		value_or_null(verdict->elf), "probe_ms",
 		verdict->probe_ms >= 0 ? json_real(verdict->probe_ms) : json_null(),
 		"evidence", value_or_null(verdict->evidence));
 }
 
-/* What the note says of the plugin. */
-static json_t *about_json(const json_t *about)
+json_t *kp_about_json(const json_t *about)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "package",
 		member_or_null(about, "package"), "version",
@@ -185,8 +183,7 @@ static json_t *about_json(const json_t *about)
 		"host", member_or_null(about, "host"));
 }
 
-/* Adds the members of `more`, which it takes; gives `object` up on failure. */
-static json_t *merge(json_t *object, json_t *more)
+json_t *kp_json_merge(json_t *object, json_t *more)
 {
 	if (object && more && json_object_update(object, more) == 0) {
 		json_decref(more);
@@ -208,78 +205,13 @@ json_t *kp_registry_info_json(const struct kp_registry *registry, const char *pl
 	json_t *info = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"name", found->name, "state", kp_state_name(found->state), "reason",
 		reason_json(found), "since", since_json(found), "source",
-		text_or_null(found->source), "manifest",
-		text_or_null(manifest ? manifest->path : NULL), "library",
-		text_or_null(manifest ? manifest->library : NULL), "config",
+		kp_text_json(found->source), "manifest",
+		kp_text_json(manifest ? manifest->path : NULL), "library",
+		kp_text_json(manifest ? manifest->library : NULL), "config",
 		value_or_null(manifest ? manifest->config : NULL), "warnings",
 		found->warnings ? json_incref(found->warnings) : json_array(), "kernels",
 		kernels_json(registry, found));
-	info = merge(info, about_json(found->about));
-	return merge(info, library_json(found->has_verdict ? &found->verdict : NULL));
-}
-
-static json_t *note_kernels_json(const struct kp_note *note)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < note->n_kernels; i++) {
-		json_t *kernel =
-			kp_spec_json(&note->kernels[i], note->name, NULL, NULL, NULL);
-		if (json_array_append_new(list, kernel) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
-	return list;
-}
-
-/* "x86" of ".../x86.so": what a manifest for it would most likely be called. */
-static json_t *file_name_json(const char *file)
-{
-	const char *slash = strrchr(file, '/');
-	const char *name = slash ? slash + 1 : file;
-	size_t length = strlen(name);
-
-	if (length > 3 && strcmp(name + length - 3, ".so") == 0)
-		length -= 3;
-	return json_stringn(name, length);
-}
-
-json_t *kp_verdict_info_json(const struct kp_verdict *verdict, const char *file)
-{
-	struct kp_diags warnings = {0};
-	struct kp_note note = {.root = NULL};
-	struct kp_diag why = {.code = verdict->code};
-	bool has_note = verdict->note &&
-			kp_note_from_json(verdict->note, &note, &warnings, &why) == 0;
-	bool rejected = verdict->state != KP_STATE_ACTIVE || (verdict->note && !has_note);
-	const char *message =
-		verdict->state != KP_STATE_ACTIVE ? verdict->message : why.message;
-	json_t *about = has_note ? kp_note_about(&note) : NULL;
-	json_t *reason =
-		rejected
-			? json_pack("{s:s, s:o}", "code",
-				  verdict->state != KP_STATE_ACTIVE ? verdict->code
-								    : why.code,
-				  "message", kp_json_clean_string(message ? message : ""))
-			: json_null();
-	for (size_t i = 0; i < verdict->warnings.count; i++)
-		kp_diags_add(&warnings, &verdict->warnings.items[i]);
-	/* Nobody has claimed the file: it was not probed, and no manifest was read. */
-	json_t *info = json_pack("{s:o, s:s, s:o, s:n, s:n, s:n, s:s, s:n, s:o, s:o}",
-		"name", file_name_json(file), "state",
-		rejected ? kp_state_name(verdict->state == KP_STATE_ACTIVE
-						 ? KP_STATE_REJECTED
-						 : verdict->state)
-			 : "unclaimed",
-		"reason", reason, "since", "source", "manifest", "library", file,
-		"config", "warnings", kp_warnings_json(&warnings), "kernels",
-		has_note ? note_kernels_json(&note) : json_array());
-	info = merge(info, about_json(about));
-	info = merge(info, library_json(verdict));
-	json_decref(about);
-	kp_diags_finish(&warnings);
-	if (has_note)
-		kp_note_finish(&note);
-	return info;
+	info = kp_json_merge(info, kp_about_json(found->about));
+	return kp_json_merge(
+		info, kp_library_json(found->has_verdict ? &found->verdict : NULL));
 }

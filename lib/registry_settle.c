@@ -25,7 +25,7 @@ static void stand(struct kp_standing *standing, enum kp_state state, const char 
 	standing->source = source;
 }
 
-static void stand_disabled(
+void kp_standing_disabled(
 	struct kp_standing *standing, const struct kp_disabled *disabled)
 {
 	(void)snprintf(standing->text, sizeof(standing->text),
@@ -56,7 +56,7 @@ static bool is_turned_off(const struct kp_registry *registry,
 		stand(standing, KP_STATE_DISABLED, "disabled_by_manifest",
 			"its manifest says \"enabled\": false", "operator");
 	else if (disabled)
-		stand_disabled(standing, disabled);
+		kp_standing_disabled(standing, disabled);
 	else
 		return false;
 	return true;

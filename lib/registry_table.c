@@ -112,19 +112,25 @@ static int policy_of(const struct kp_registry *registry, const char *id)
 	return NEUTRAL_POLICY;
 }
 
-/* What the probe said of a kernel of a new verdict. */
+static int compare_availability(const void *name, const void *item)
+{
+	const struct kp_availability *said = item;
+	return strcmp(name, said->kernel);
+}
+
+/* What the probe said of a kernel of a new verdict; they are sorted. */
 static struct kp_reason probe_said(const struct kp_plugin *plugin, const char *kernel)
 {
 	const struct kp_verdict *verdict = &plugin->verdict;
+	const struct kp_availability *said =
+		verdict->n_kernels ? bsearch(kernel, verdict->kernels, verdict->n_kernels,
+					     sizeof(*said), compare_availability)
+				   : NULL;
 
-	for (size_t i = 0; i < verdict->n_kernels; i++) {
-		const struct kp_availability *said = &verdict->kernels[i];
-		if (strcmp(said->kernel, kernel) != 0 || said->available)
-			continue;
-		return (struct kp_reason){said->code[0] ? said->code : "unavailable",
-			said->message, "machine"};
-	}
-	return (struct kp_reason){NULL, NULL, NULL};
+	if (!said || said->available)
+		return (struct kp_reason){NULL, NULL, NULL};
+	return (struct kp_reason){
+		said->code[0] ? said->code : "unavailable", said->message, "machine"};
 }
 
 static struct kp_reason said_before(const struct kp_table *table, size_t kernel)
@@ -143,13 +149,7 @@ static void stand_kernel(const struct kp_registry *registry, const struct kp_spe
 	const struct kp_disabled *disabled = kp_decisions_find(&registry->decisions, id);
 
 	if (disabled) {
-		(void)snprintf(standing->text, sizeof(standing->text),
-			"disabled by an operator (uid %u)%s%s", disabled->uid,
-			disabled->reason[0] ? ": " : "", disabled->reason);
-		standing->state = KP_STATE_DISABLED;
-		standing->code = "disabled_by_operator";
-		standing->message = standing->text;
-		standing->source = "operator";
+		kp_standing_disabled(standing, disabled);
 	} else if (spec->flags & KP_FLAG_UNPROVEN &&
 		   !kp_decisions_is_proven(&registry->decisions, id)) {
 		standing->state = KP_STATE_DISABLED;

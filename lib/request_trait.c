@@ -117,19 +117,6 @@ static int read_values(const struct wanted *wanted, const json_t *value,
 	return 0;
 }
 
-static int check_known(const struct kp_table *table, const unsigned char *family,
-	const char *operation, const char *name, struct kp_diag *diag)
-{
-	if (!family || kp_query_rule(table, family, name) ||
-		kp_query_is_dim(table, family, name) ||
-		kp_query_is_derived(table, family, name))
-		return 0;
-	const char *nearest = kp_query_nearest_trait(table, family, name);
-	return kp_diag_set(diag, "unknown_trait", name, "%s has no trait %s%s%s%s",
-		operation, name, nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
-}
-
 int kp_request_traits(const struct kp_table *table, const unsigned char *family,
 	const json_t *traits, struct kp_request *request, struct kp_diag *diag)
 {
@@ -141,7 +128,8 @@ int kp_request_traits(const struct kp_table *table, const unsigned char *family,
 			COUNT(request->traits));
 	json_object_foreach ((json_t *)(uintptr_t)traits, name, value) {
 		struct wanted wanted = wanted_of(table, family, name);
-		if (check_known(table, family, request->operation, name, diag) < 0 ||
+		if (kp_query_check_trait(table, family, request->operation, name, diag) <
+				0 ||
 			read_values(&wanted, value, &request->traits[request->n_traits],
 				diag) < 0)
 			return -1;

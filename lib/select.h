@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Selection: a pure function from a table and a request to a decision, and the
- * same predicates evaluated for every kernel. See "Selection" in man/DESIGN.md.
+ * same predicates evaluated for every kernel. See "Selection" in man/DESIGN.md;
+ * the codes of exclusions are listed in lib/predicate.h.
  */
 #ifndef KP_LIB_SELECT_H
 #define KP_LIB_SELECT_H
@@ -17,13 +18,20 @@
 #include "lib/table.h"
 
 enum kp_objective {
-	KP_OBJECTIVE_DEFAULT, KP_OBJECTIVE_LATENCY, KP_OBJECTIVE_THROUGHPUT,
-	KP_OBJECTIVE_PORTABILITY, KP_OBJECTIVE_DETERMINISM, KP_OBJECTIVE_DEBUG,
+	KP_OBJECTIVE_DEFAULT,
+	KP_OBJECTIVE_LATENCY,
+	KP_OBJECTIVE_THROUGHPUT,
+	KP_OBJECTIVE_PORTABILITY,
+	KP_OBJECTIVE_DETERMINISM,
+	KP_OBJECTIVE_DEBUG,
 	KP_OBJECTIVES
 };
 /* Who asks for an override, strongest first. */
 enum kp_override_source {
-	KP_OVERRIDE_ARGUMENT, KP_OVERRIDE_SCOPE, KP_OVERRIDE_ENVIRONMENT, KP_OVERRIDE_PIN,
+	KP_OVERRIDE_ARGUMENT,
+	KP_OVERRIDE_SCOPE,
+	KP_OVERRIDE_ENVIRONMENT,
+	KP_OVERRIDE_PIN,
 	KP_OVERRIDES
 };
 
@@ -47,7 +55,7 @@ struct kp_request {
 	enum kp_objective objective;
 	const char *overrides[KP_OVERRIDES]; /* [PIN] is read from the table */
 	bool force;
-	const struct kp_platform *on;	     /* NULL: the table's own devices */
+	const struct kp_platform *on; /* NULL: the table's own devices */
 	size_t n_without;
 	const char *without[32];
 	/* owned by requests that were read from JSON */
