@@ -2,6 +2,7 @@
 /* Measuring, laying out and printing of tables. */
 #include "cmd/grid.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static size_t title_width(const struct grid *grid, size_t column)
 
 static void measure(const struct grid *grid, struct layout *layout)
 {
+	assert(grid->n_columns > 0 && grid->n_columns <= COLUMNS);
 	for (size_t c = 0; c < grid->n_columns; c++)
 		layout->widths[c] = title_width(grid, c);
 	for (size_t i = 0; i < grid->n_cells; i++) {

@@ -23,8 +23,6 @@
 
 enum { PIECE = 64 << 10 };
 
-extern char **environ;
-
 #define owned_fd __attribute__((cleanup(kp_file_close))) int
 
 /* Output that is being read. */
@@ -66,7 +64,7 @@ static bool make_room(struct text *text)
 {
 	if (text->room - text->used > PIECE)
 		return true;
-	size_t room = text->room ? text->room * 2 : 2 * PIECE;
+	size_t room = text->room ? text->room * 2 : (size_t)PIECE * 2;
 	char *bytes = realloc(text->bytes, room);
 	if (!bytes)
 		return false;

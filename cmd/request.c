@@ -166,7 +166,7 @@ int request_read_traits(
 static int add_traits(
 	const struct arguments *arguments, json_t *request, struct kp_diag *diag)
 {
-	json_t *traits;
+	json_t *traits = NULL;
 	if (!arguments_has(arguments, "trait"))
 		return 0;
 	if (request_read_traits(arguments, &traits, diag) < 0)

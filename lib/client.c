@@ -40,7 +40,7 @@ static int connect_within(int fd, const struct sockaddr_un *address, int timeout
 {
 	if (timeout_ms >= 0) {
 		int ms = timeout_ms > 0 ? timeout_ms : 1;
-		struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+		struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L};
 		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) < 0)
 			return -1;
 	}
@@ -63,6 +63,14 @@ static int connect_failed(const char *path, struct kp_diag *diag)
 	return kp_diag_set(diag, "no_daemon", path, "%s (%s)", path, strerror(error));
 }
 
+/* The descriptor, which its cleanup then leaves alone. */
+static int keep(int *fd)
+{
+	int kept = *fd;
+	*fd = -1;
+	return kept;
+}
+
 static int dial(const char *path, int timeout_ms, struct kp_diag *diag)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -79,9 +87,7 @@ static int dial(const char *path, int timeout_ms, struct kp_diag *diag)
 			strerror(errno));
 	if (connect_within(fd, &address, timeout_ms) < 0)
 		return connect_failed(path, diag);
-	int connected = fd;
-	fd = -1;
-	return connected;
+	return keep(&fd);
 }
 
 /* Takes the descriptor. */

@@ -17,7 +17,7 @@ static void drop_taken(struct kp_frame *frame)
 		free(frame->bytes);
 		frame->bytes = NULL;
 		frame->room = 0;
-	} else if (frame->taken > 0) {
+	} else if (frame->used > 0 && frame->taken > 0) {
 		memmove(frame->bytes, frame->bytes + frame->taken, frame->used);
 	}
 	frame->taken = 0;
@@ -26,7 +26,7 @@ static void drop_taken(struct kp_frame *frame)
 /* The end of the first message that was not handed out, or NULL. */
 static char *find_end(struct kp_frame *frame)
 {
-	if (frame->scanned == frame->used)
+	if (!frame->bytes || frame->scanned == frame->used)
 		return NULL;
 	char *end =
 		memchr(frame->bytes + frame->scanned, '\0', frame->used - frame->scanned);

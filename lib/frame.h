@@ -15,7 +15,8 @@ struct kp_frame {
 	char *bytes;
 	size_t used, room;
 	size_t scanned; /* no NUL before */
-	size_t taken;	/* bytes at the front that were handed out, dropped by kp_frame_space */
+	size_t taken;	/* bytes at the front that were handed out, dropped by
+			   kp_frame_space */
 	size_t limit;	/* of one message, without its NUL */
 };
 

@@ -12,8 +12,8 @@
 #define KP_INTERFACE "org.kplug.Manager"
 
 enum {
-	KP_MESSAGE_BYTES = 1 << 20,	   /* a call */
-	KP_REPLY_BYTES = 64 << 20,	   /* a reply */
+	KP_MESSAGE_BYTES = 1 << 20, /* a call */
+	KP_REPLY_BYTES = 64 << 20,  /* a reply */
 	KP_PROTOCOL_VERSION = 1,
 };
 
@@ -29,7 +29,8 @@ int kp_call_parse(const char *text, size_t size, struct kp_call_message *call,
 void kp_call_message_finish(struct kp_call_message *call);
 
 /* Texts with their NUL inside *size, malloc'ed; NULL when memory is exhausted. */
-char *kp_call_print(const char *method, const json_t *parameters, bool more, size_t *size);
+char *kp_call_print(
+	const char *method, const json_t *parameters, bool more, size_t *size);
 char *kp_reply_print(const json_t *parameters, bool continues, size_t *size);
 /* error is the whole name. */
 char *kp_error_print(const char *error, const json_t *parameters, size_t *size);
@@ -48,8 +49,13 @@ void kp_reply_message_finish(struct kp_reply_message *reply);
  * both ends: see the constants.
  */
 enum kp_exit {
-	KP_EXIT_OK = 0, KP_EXIT_NO = 1, KP_EXIT_USAGE = 2, KP_EXIT_NO_DAEMON = 3,
-	KP_EXIT_NOT_PERMITTED = 4, KP_EXIT_NOT_FOUND = 5, KP_EXIT_TIMED_OUT = 6,
+	KP_EXIT_OK = 0,
+	KP_EXIT_NO = 1,
+	KP_EXIT_USAGE = 2,
+	KP_EXIT_NO_DAEMON = 3,
+	KP_EXIT_NOT_PERMITTED = 4,
+	KP_EXIT_NOT_FOUND = 5,
+	KP_EXIT_TIMED_OUT = 6,
 	KP_EXIT_FAILED = 7
 };
 enum kp_exit kp_error_exit(const char *error);
@@ -57,7 +63,8 @@ enum kp_exit kp_error_exit(const char *error);
 /*
  * The error of the interface that a code of lib belongs to: no_such_plugin,
  * no_such_kernel, unknown_operation -> NotFound; override_ineligible ->
- * OverrideIneligible; not_permitted -> NotPermitted; timed_out -> TimedOut; busy -> Busy; no_memory, write_failed,
+ * OverrideIneligible; not_permitted -> NotPermitted; timed_out -> TimedOut; busy -> Busy;
+ * no_memory, write_failed,
  * ... -> Failed; everything else about what was asked -> InvalidArgument. The
  * whole name.
  */
