@@ -63,6 +63,7 @@ CMD_OBJ     := $(call objects,$(CMD_SRC))
 SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
 
 LIBKPLUG    := $(BUILD)/libkplug.a
+SUPPORT     := $(BUILD)/tests/libsupport.a
 PROGRAMS    := $(BUILD)/plugind $(BUILD)/pluginctl $(BUILD)/plugin-worker
 PLUGIN_SO   := $(PLUGINS:%=$(BUILD)/plugins/%.so)
 PLUGIN_CONF := $(PLUGINS:%=$(BUILD)/plugins/plugins.d/%.json)
@@ -82,7 +83,7 @@ programs: $(PROGRAMS) $(DATA)
 $(BUILD)/plugind: $(DAEMON_OBJ) $(LIBKPLUG)
 	$(link) $(DAEMON_LIBS)
 $(BUILD)/plugin-worker: $(WORKER_OBJ) $(LIBKPLUG)
-	$(link) -rdynamic $(WORKER_LIBS)
+	$(link) $(WORKER_LIBS)
 $(BUILD)/pluginctl: $(CMD_OBJ) $(LIBKPLUG)
 	$(link) $(CMD_LIBS)
 $(LIBKPLUG): $(LIB_OBJ)

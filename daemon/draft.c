@@ -328,7 +328,7 @@ static int make_entry(
 		failed = plant(draft, i, root);
 	if (!failed && renameat(draft->fd, "tree", store->fd, closure) == 0) {
 		store_mark(store, closure);
-		(void)tree_seal(store->fd, closure);
+		(void)tree_publish(store->fd, closure);
 		return 0;
 	}
 	if (!failed && (errno == EEXIST || errno == ENOTEMPTY) &&

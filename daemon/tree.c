@@ -63,8 +63,6 @@ static int remove_visit(int dir, const char *name, void *context)
 		return 0;
 	if (*depth >= TREE_DEPTH)
 		return -1;
-	/* A sealed directory lets nobody but root take a file out. */
-	(void)fchmodat(dir, name, 0700, 0);
 	(*depth)++;
 	int failed = each(dir, name, remove_visit, depth);
 	(*depth)--;
@@ -78,7 +76,7 @@ int tree_remove(int dir, const char *name)
 	return remove_visit(dir, name, &depth);
 }
 
-static int seal_visit(int dir, const char *name, void *context)
+static int publish_visit(int dir, const char *name, void *context)
 {
 	int *depth = context;
 	struct stat st;
@@ -88,16 +86,16 @@ static int seal_visit(int dir, const char *name, void *context)
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	(*depth)++;
-	int failed = each(dir, name, seal_visit, depth);
+	int failed = each(dir, name, publish_visit, depth);
 	(*depth)--;
-	return failed ? -1 : fchmodat(dir, name, 0555, 0);
+	return failed ? -1 : fchmodat(dir, name, 0755, 0);
 }
 
-int tree_seal(int dir, const char *name)
+int tree_publish(int dir, const char *name)
 {
 	int depth = 0;
 
-	return seal_visit(dir, name, &depth);
+	return publish_visit(dir, name, &depth);
 }
 
 int tree_lines_add(struct tree_lines *lines, const char *digest, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Directory trees of ours below a directory: removing, sealing, and the text
+ * Directory trees of ours below a directory: removing, publishing, and the text
  * that a tree's closure is the digest of. Follows no link. Blocks.
  */
 #ifndef KP_DAEMON_TREE_H
@@ -13,8 +13,8 @@
 
 /* Removes a file or a tree; 0 also when there is none. */
 int tree_remove(int dir, const char *name);
-/* Makes every directory of the tree 0555. */
-int tree_seal(int dir, const char *name);
+/* Makes every directory of the tree 0755, whatever the umask: its owner may remove it. */
+int tree_publish(int dir, const char *name);
 
 /* The lines "digest  name" of a closure. Zero it first. */
 struct tree_lines {

@@ -164,7 +164,7 @@ START_TEST(files_of_an_entry_are_read_only)
 	ck_assert_int_eq(st.st_mode & 07777, 0444);
 	*strrchr(path, '/') = '\0';
 	ck_assert_int_eq(stat(path, &st), 0);
-	ck_assert_int_eq(st.st_mode & 07777, 0555);
+	ck_assert_int_eq(st.st_mode & 07777, 0755);
 	free(path);
 	free(entry);
 	free(library);

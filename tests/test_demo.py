@@ -14,7 +14,8 @@ BUILD = os.environ.get("KPLUG_BUILD", "build")
 
 class Demo(unittest.TestCase):
     def setUp(self):
-        self.place = tempfile.TemporaryDirectory(prefix="kplug-demo-test.")
+        # Not below $TMPDIR, which other users need not be able to enter.
+        self.place = tempfile.TemporaryDirectory(prefix="kplug-demo-test.", dir="/tmp")
         self.addCleanup(self.place.cleanup)
         os.chmod(self.place.name, 0o777)
 
