@@ -110,6 +110,15 @@ static int add_or_ancestor(struct survey *survey, const char *path, unsigned kin
 	return result;
 }
 
+/* Cuts the path to its directory. */
+static int add_dir_of(struct survey *survey, char *path)
+{
+	char *slash = strrchr(path, '/');
+	if (slash && slash != path)
+		*slash = '\0';
+	return add_or_ancestor(survey, path, WATCH_LIBRARIES);
+}
+
 static int add_parent(struct survey *survey, const struct survey_places *places,
 	const struct kp_manifest *manifest)
 {
@@ -119,10 +128,12 @@ static int add_parent(struct survey *survey, const struct survey_places *places,
 	if (manifest->error || manifest->masked || !manifest->library ||
 		kp_manifest_library(manifest, places->plugin_dir, &path, &diag) < 0)
 		return 0;
-	char *slash = strrchr(path, '/');
-	if (slash && slash != path)
-		*slash = '\0';
-	int result = add_or_ancestor(survey, path, WATCH_LIBRARIES);
+	/* Where it is named, and where a link leads. */
+	char *real = realpath(path, NULL);
+	int result = add_dir_of(survey, path);
+	if (result == 0 && real)
+		result = add_dir_of(survey, real);
+	free(real);
 	free(path);
 	return result;
 }

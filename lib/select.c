@@ -52,6 +52,24 @@ static void warn(const struct kp_query *query, struct kp_decision *decision)
 	}
 }
 
+/* What force left aside is said with the result. */
+static void warn_forced(const struct kp_query *query, struct kp_decision *decision)
+{
+	struct kp_exclusions exclusions = {.count = 0};
+	char id[KP_KERNEL_ID_BYTES];
+	struct kp_diag diag;
+
+	if (!query->request->force || !decision->overridden ||
+		kp_predicate_check(query, decision->selected, 0, &exclusions, NULL))
+		return;
+	const struct kp_exclusion *first = &exclusions.items[0];
+	kp_diag_set(&diag, "forced", decision->override_value,
+		"%s is selected by force only: %s: required %s, is %s",
+		kp_table_kernel_id(query->table, decision->selected, id, sizeof(id)),
+		first->code, first->required, first->actual);
+	kp_diags_add(&decision->warnings, &diag);
+}
+
 /* Was something turned off that would have come before all others? */
 static bool fell_back(const struct kp_query *query, size_t kernel)
 {
@@ -131,6 +149,7 @@ int kp_select(const struct kp_table *table, const struct kp_request *request,
 	/* The family's own text, or the request's: both outlive the query. */
 	d.signature = query.signature;
 	warn(&query, &d);
+	warn_forced(&query, &d);
 	*decision = d;
 	return 0;
 }

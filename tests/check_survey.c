@@ -3,6 +3,7 @@
 #include "daemon/survey.h"
 
 #include <check.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,23 @@ START_TEST(layers_and_the_parents_of_libraries_are_watched)
 }
 END_TEST
 
+START_TEST(where_a_link_leads_is_watched_too)
+{
+	char elsewhere[300], target[320], link[400], real[PATH_MAX];
+	(void)snprintf(elsewhere, sizeof(elsewhere), "%s/else", place);
+	ck_assert_int_eq(mkdir(elsewhere, 0700), 0);
+	put(elsewhere, "x.so", "");
+	(void)snprintf(target, sizeof(target), "%s/x.so", elsewhere);
+	(void)snprintf(link, sizeof(link), "%s/x.so", plugins);
+	ck_assert_int_eq(symlink(target, link), 0);
+	put(layer, "x.json", "{\"library\": \"x.so\"}");
+	ck_assert_int_eq(survey_read(&places, &survey, &diag), 0);
+	ck_assert_ptr_nonnull(realpath(elsewhere, real));
+	ck_assert_uint_eq(kinds_of(real), WATCH_LIBRARIES);
+	ck_assert_uint_eq(kinds_of(plugins), WATCH_LIBRARIES);
+}
+END_TEST
+
 START_TEST(of_an_absent_directory_the_nearest_ancestor_is_watched)
 {
 	ck_assert_int_eq(survey_read(&places, &survey, &diag), 0);
@@ -177,6 +195,7 @@ int main(void)
 	tcase_add_test(
 		tcase, t04_a_library_is_claimed_through_a_link_and_by_a_masking_namesake);
 	tcase_add_test(tcase, layers_and_the_parents_of_libraries_are_watched);
+	tcase_add_test(tcase, where_a_link_leads_is_watched_too);
 	tcase_add_test(tcase, of_an_absent_directory_the_nearest_ancestor_is_watched);
 	tcase_add_loop_test(tcase, the_stamp_tells_changes_and_only_changes, 0, 4);
 	tcase_add_loop_test(tcase, t16_only_what_can_matter_is_noticed, 0,

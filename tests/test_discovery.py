@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What plugind finds in its directories, keeps apart, and notices when it changes."""
 
+import mmap
 import os
 import random
 import shutil
@@ -14,6 +15,7 @@ from harness import (
     CRASH,
     EXIT,
     HANG,
+    LONG,
     Daemon,
     VarlinkError,
     kernel,
@@ -142,7 +144,7 @@ class Found(Case):
         orders = set()
         maker = self.stopped()
         maker.add_many(names)
-        for seed in range(20 if os.environ.get("KPLUG_LONG") else 4):
+        for seed in range(20 if LONG else 4):
             daemon = self.stopped()
             order = list(names)
             random.Random(seed).shuffle(order)
@@ -460,6 +462,21 @@ class Noticed(Case):
         self.assertEqual(status["workers"]["started"], before)
         self.assertEqual(status["plugins"]["active"], 1)
         self.assertEqual(sum(status["plugins"].values()), 1)
+
+    if LONG:
+
+        def test_what_no_event_tells_is_noticed_within_the_period(self):
+            daemon = self.stopped()
+            daemon.add("x", version="1.0.0")
+            daemon.start()
+            self.assertEqual(daemon.plugins()["x"]["version"], "1.0.0")
+            # A write through a mapping changes the file and is no event; closing it would be.
+            with open(daemon.library_path("x"), "r+b") as file:
+                with mmap.mmap(file.fileno(), 0) as view:
+                    at = view.find(b'"version": "1.0.0"')
+                    view[at : at + 18] = b'"version": "2.0.0"'
+                    view.flush()
+                wait_until(lambda: daemon.plugins()["x"]["version"] == "2.0.0", "2.0.0", 90)
 
     def test_sighup_and_reload_find_what_has_changed(self):
         daemon = self.stopped()
