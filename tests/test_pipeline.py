@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""Store, identify, probe and cache with real workers: what is kept, and what is asked again."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import CRASH, HANG, ROOT, Daemon, kernel, make_plugin, wait_until
+
+OLD = 1_600_000_000
+
+
+def age(path):
+    """Nobody is writing this file."""
+    os.utime(path, (OLD, OLD))
+
+
+def bundled(place, name, value):
+    """A library without a note, as a plugin brings it."""
+    source = os.path.join(place, "bundled.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(f"int bundled(void) {{ return {value}; }}\n")
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", os.path.join(place, name), source],
+        check=True,
+    )
+    os.unlink(source)
+    age(os.path.join(place, name))
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+class Warm(unittest.TestCase):
+    def setUp(self):
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.close)
+
+    def add(self, name, **plugin):
+        make_plugin(self.daemon.library_path(name), name, **plugin)
+        age(self.daemon.library_path(name))
+        self.daemon.manifest(name, timeout_ms=1000)
+
+    def started(self):
+        return self.daemon.settle()["workers"]["started"]
+
+    def reload(self):
+        self.daemon.call("Reload")
+        return self.daemon.plugins()
+
+    def test_warm_start_runs_no_worker(self):
+        self.add("good")
+        self.assertEqual(self.reload()["good"]["state"], "active")
+        self.assertGreater(self.started(), 0)
+        before = self.daemon.call("Info", name="good")["plugin"]
+        self.daemon.restart()
+        self.assertEqual(self.started(), 0)
+        after = self.daemon.call("Info", name="good")["plugin"]
+        for key in ("state", "stored", "sha256", "closure", "kernels", "elf", "version"):
+            self.assertEqual(after[key], before[key], key)
+
+    def test_killer_is_not_run_again_at_a_warm_start(self):
+        for name, fault in (("crash", CRASH), ("hang", HANG)):
+            self.add(name, before=fault)
+        before = {n: p["reason"] for n, p in self.reload().items()}
+        self.daemon.restart()
+        self.assertEqual(self.started(), 0)
+        after = {n: p["reason"] for n, p in self.daemon.plugins().items()}
+        self.assertEqual(after, before)
+        self.assertEqual(after["hang"]["code"], "probe_timeout")
+
+    def test_retry_asks_again(self):
+        self.add("crash", before=CRASH)
+        self.reload()
+        before = self.started()
+        self.daemon.call("Retry", name="crash")
+        self.assertGreater(self.started(), before)
+
+    def test_changed_library_is_asked_again(self):
+        self.add("good")
+        self.reload()
+        before = self.daemon.call("Info", name="good")["plugin"]["sha256"]
+        self.add("good", version="2.0.0")
+        self.daemon.restart()
+        self.assertEqual(self.daemon.plugins()["good"]["version"], "2.0.0")
+        after = self.daemon.call("Info", name="good")["plugin"]["sha256"]
+        self.assertNotEqual(after, before)
+        self.assertEqual(after, sha256(self.daemon.library_path("good")))
+
+    def test_lost_cache_only_costs_time(self):
+        self.add("good")
+        self.reload()
+        self.daemon.stop()
+        shutil.rmtree(self.daemon.cache_dir)
+        self.daemon.start()
+        self.assertEqual(self.daemon.plugins()["good"]["state"], "active")
+
+    def test_damaged_cache_is_set_aside_and_said(self):
+        self.add("good")
+        self.reload()
+        self.daemon.stop()
+        with open(os.path.join(self.daemon.cache_dir, "probe"), "w", encoding="utf-8") as file:
+            file.write("what is this\n")
+        self.daemon.start()
+        self.assertEqual(self.daemon.plugins()["good"]["state"], "active")
+        codes = [w["code"] for w in self.daemon.call("Status")["warnings"]]
+        self.assertIn("cache_damaged", codes)
+        self.assertTrue(os.path.exists(os.path.join(self.daemon.cache_dir, "probe.damaged")))
+
+    def test_stored_copy_outlives_the_original(self):
+        self.add("good")
+        self.reload()
+        info = self.daemon.call("Info", name="good")["plugin"]
+        with open(self.daemon.library_path("good"), "r+b") as file:
+            file.truncate(10)
+        self.assertEqual(sha256(info["stored"]), info["sha256"])
+
+
+class Beside(unittest.TestCase):
+    """A plugin that brings a library: both are stored, and the stored pair is loaded."""
+
+    def setUp(self):
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.close)
+
+    def add(self, value=1, runpath="$ORIGIN/deps", place="deps"):
+        """Linked by hand: make_plugin knows no libraries."""
+        directory = self.daemon.plugin_dir
+        deps = os.path.normpath(os.path.join(directory, place))
+        os.makedirs(deps, exist_ok=True)
+        bundled(deps, "libbundled.so.1", value)
+        include = os.path.join(ROOT, "lib", "include")
+        with tempfile.TemporaryDirectory(prefix="kplug-beside.") as work:
+            note = {
+                "name": "beside",
+                "version": "1.0.0",
+                "kernels": [kernel()],
+            }
+            with open(os.path.join(work, "note.json"), "w", encoding="utf-8") as file:
+                json.dump(note, file)
+            with open(os.path.join(work, "plugin.c"), "w", encoding="utf-8") as file:
+                file.write(SOURCE)
+            subprocess.run(
+                ["cc", "-std=c11", "-w", "-fPIC", "-shared", f"-I{include}", f"-Wa,-I{work}"]
+                + [f"-Wl,--version-script={include}/kplug/plugin.map", f"-Wl,-rpath,{runpath}"]
+                + ["-Wl,--enable-new-dtags", "-o", self.daemon.library_path("beside")]
+                + [os.path.join(work, "plugin.c"), os.path.join(deps, "libbundled.so.1")],
+                check=True,
+            )
+        age(self.daemon.library_path("beside"))
+        self.daemon.manifest("beside")
+        self.daemon.call("Reload")
+        return self.daemon.plugins()["beside"]
+
+    def stored(self):
+        return self.daemon.call("Info", name="beside")["plugin"]["stored"]
+
+    def test_library_below_is_stored_and_loaded_from_there(self):
+        plugin = self.add()
+        self.assertEqual(plugin["state"], "active", plugin)
+        copy = os.path.join(os.path.dirname(self.stored()), "deps", "libbundled.so.1")
+        self.assertTrue(os.path.isfile(copy))
+
+    def test_original_library_is_not_needed_any_more(self):
+        self.assertEqual(self.add()["state"], "active")
+        shutil.rmtree(os.path.join(self.daemon.plugin_dir, "deps"))
+        stored = self.stored()
+        subprocess.run(
+            ["/usr/bin/python3", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", stored],
+            check=True,
+        )
+
+    def test_library_of_a_sibling_directory_is_stored(self):
+        plugin = self.add(runpath="$ORIGIN/../other", place="../other")
+        self.assertEqual(plugin["state"], "active", plugin)
+        directory = os.path.dirname(self.stored())
+        self.assertTrue(os.path.isfile(os.path.join(directory, "../other/libbundled.so.1")))
+
+    def test_cut_library_beside_rejects_the_plugin_and_is_named(self):
+        self.assertEqual(self.add()["state"], "active")
+        path = os.path.join(self.daemon.plugin_dir, "deps", "libbundled.so.1")
+        with open(path, "r+b") as file:
+            file.truncate(os.path.getsize(path) // 2)
+        age(path)
+        self.daemon.call("Retry", name="beside")
+        plugin = self.daemon.plugins()["beside"]
+        self.assertEqual(plugin["state"], "rejected", plugin)
+        self.assertIn("libbundled.so.1", plugin["reason"]["message"])
+
+
+SOURCE = """
+#include <kplug/plugin.h>
+KPLUG_PLUGIN_NOTE("note.json");
+extern int bundled(void);
+static int run(const struct kp_call *call)
+{
+	return bundled() < 0 ? KP_RUNTIME : KP_OK;
+}
+static const struct kp_kernel square = {KP_SIZED(struct kp_kernel), .run = run};
+static const struct kp_entry entry = {
+	KP_SIZED(struct kp_entry), KP_ENTRY_KERNEL, 0, "square", &square};
+static const struct kp_entry *const entries[] = {&entry};
+KPLUG_PLUGIN_EXPORT const struct kp_plugin kplug_plugin = {
+	KP_SIZED(struct kp_plugin), KP_ABI_MAJOR, KP_ABI_MINOR, 0, 1, entries, 0, 0};
+"""
+
+
+class HalfWritten(unittest.TestCase):
+    """A library that is being written is probed once, when it is whole."""
+
+    def write_in_steps(self, daemon, name, step):
+        whole = os.path.join(daemon.place, "whole.so")
+        make_plugin(whole, name)
+        with open(whole, "rb") as file:
+            data = file.read()
+        daemon.manifest(name)
+        with open(daemon.library_path(name), "wb") as out:
+            for at in range(0, len(data), step):
+                out.write(data[at : at + step])
+                out.flush()
+                daemon.call("Status")
+        return data
+
+    def expect_one_probe(self, daemon, name, data):
+        wait_until(lambda: daemon.plugins().get(name, {}).get("state") == "active", "the plugin")
+        info = daemon.call("Info", name=name)["plugin"]
+        self.assertEqual(info["sha256"], hashlib.sha256(data).hexdigest())
+        # One identify and one probe: each is a worker.
+        self.assertEqual(daemon.settle()["workers"]["started"], 2)
+
+    def test_t16_library_written_in_steps_is_probed_once(self):
+        with Daemon() as daemon:
+            data = self.write_in_steps(daemon, "steps", 1024)
+            self.expect_one_probe(daemon, "steps", data)
+
+    def test_t16_library_written_at_once_is_probed_once(self):
+        with Daemon() as daemon:
+            data = self.write_in_steps(daemon, "once", 1 << 20)
+            self.expect_one_probe(daemon, "once", data)
+
+    def test_t16_swap_file_of_an_editor_starts_nothing(self):
+        with Daemon() as daemon:
+            data = self.write_in_steps(daemon, "swap", 4096)
+            with open(os.path.join(daemon.plugin_dir, ".swap.so.swp"), "wb") as file:
+                file.write(b"b0VIM 9.0")
+            self.expect_one_probe(daemon, "swap", data)
+
+
+if __name__ == "__main__":
+    unittest.main()
