@@ -6,7 +6,7 @@ import os
 import tempfile
 import unittest
 
-from harness import CRASH, Daemon, kernel, make_plugin
+from harness import BUILD, CRASH, Daemon, kernel, make_plugin
 from pluginctl import RAW, Case, call
 
 SQUARE = "elementwise/square"
@@ -271,6 +271,54 @@ class Changing(Together):
         self.daemon.stop()
         self.complaint(self.ctl("list"), 3)
         self.error(self.ctl("list", "--json"), 3, "no_daemon")
+
+
+class Measuring(Together):
+    """The kernels that harness makes do nothing: they are measured, and found wrong."""
+
+    def setUp(self):
+        super().setUp()
+        library = os.path.join(BUILD, "plugins", "reference.so")
+        self.daemon.manifest("reference", library=library)
+        self.daemon.add("idle", [kernel(priority=10)])
+        self.daemon.call("Reload")
+        self.daemon.settle()
+
+    def test_nx25_a_wrong_kernel_is_a_row_and_exits_1_and_the_others_run(self):
+        args = ["bench", SQUARE, "--shape", "n=64", "--shape", "n=100", "--time", "0.01"]
+        document = self.json(*args, status=1)
+        self.assertEqual(document["format"], "kplug-bench/1")
+        verdicts = {(r["kernel"], r["shape"]["n"]): r["verdict"] for r in document["runs"]}
+        self.assertEqual(len(verdicts), 4)
+        for n in (64, 100):
+            self.assertEqual(verdicts["reference/elementwise_square", n], "ok")
+            self.assertNotEqual(verdicts["idle/square", n], "ok")
+        with self.daemon.client() as client:
+            client.interface = client.describe()
+            client.check_reply("Bench", {"parameters": {**document}})
+        text = self.text(*args, status=1)
+        self.assertEqual(text.count("KERNEL"), 2)
+        self.assertRegex(text, r"(?m)^  reference/elementwise_square +ok .* 100%$")
+        self.assertRegex(text, r"(?m)^  idle/square: \w+: .")
+
+    def test_one_kernel_alone_is_measured_by_its_name(self):
+        args = ["bench", SQUARE, "--kernel", "reference/elementwise_square", "--time", "0.01"]
+        runs = self.json(*args, "--shape", "n=64", "--seed", "5")["runs"]
+        self.assertEqual([(r["verdict"], r["seed"]) for r in runs], [("ok", 5)])
+        self.assertGreaterEqual(runs[0]["samples"], 30)
+
+    def test_what_cannot_be_measured_is_refused_before_anything_runs(self):
+        rows = [
+            (["elementwise/cube"], 5),
+            ([SQUARE, "--kernel", "nobody/square"], 5),
+            ([SQUARE, "--shape", "q=1"], 2),
+            ([SQUARE, "--sig", "x=f32"], 2),
+            ([SQUARE, "--trait", "zzz=1"], 2),
+        ]
+        for args, status in rows:
+            with self.subTest(args=args):
+                self.complaint(self.ctl("bench", *args), status)
+                self.error(self.ctl("bench", "--json", *args), status)
 
 
 class Unexecuted(Case):
