@@ -385,7 +385,7 @@ class Kept(Case):
                     os.path.exists(os.path.join(daemon.state_dir, name + ".damaged"))
                 )
 
-    def test_a_disabled_name_that_nobody_has_is_a_warning(self):
+    def test_nx08_a_disabled_name_that_nobody_has_is_a_warning(self):
         for name in ("ab", "a/squar", "zzz"):
             daemon = self.stopped()
             daemon.add("a")
