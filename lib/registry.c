@@ -253,12 +253,14 @@ int kp_registry_resolve(
 	char plugin[KP_PLUGIN_ID_BYTES];
 	size_t length = slash ? (size_t)(slash - name) : strlen(name);
 	size_t kernel;
+	bool found;
 
 	if (length >= sizeof(plugin))
 		return no_such_plugin(registry, name, diag);
 	memcpy(plugin, name, length);
 	plugin[length] = '\0';
-	if (!kp_registry_find(registry, plugin))
+	place(registry, plugin, &found);
+	if (!found)
 		return no_such_plugin(registry, plugin, diag);
 	if (!slash)
 		return 0;

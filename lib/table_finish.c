@@ -13,7 +13,9 @@ static size_t padded(size_t size)
 
 static void write_header(unsigned char *bytes, uint64_t generation, size_t size)
 {
-	memcpy(bytes, "KPLUGTB1", 8);
+	static const unsigned char magic[8] = {'K', 'P', 'L', 'U', 'G', 'T', 'B', '1'};
+
+	memcpy(bytes, magic, sizeof(magic));
 	kp_store32(bytes + KP_HEADER_MAJOR, KP_TABLE_MAJOR | KP_TABLE_MINOR << 16);
 	kp_store32(bytes + KP_HEADER_SECTIONS, KP_SECTIONS);
 	kp_store64(bytes + KP_HEADER_GENERATION, generation);

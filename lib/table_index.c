@@ -175,8 +175,10 @@ static void add_signatures(struct kp_build *build)
 	size_t count = 0;
 	struct entry *entries = collect(build, &count);
 
-	if (!entries)
+	if (!entries) {
 		build->failed = true;
+		return;
+	}
 	for (size_t first = 0, end; first < count; first = end) {
 		end = first + 1;
 		while (end < count &&
