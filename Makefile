@@ -18,8 +18,8 @@ INSTALL     ?= install
 
 # ---- what must be on the machine (names of Debian packages) -----------------
 BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf-dev \
-	nettle-dev python3-minimal
-TEST_PACKAGES  := $(BUILD_PACKAGES) check python3 python3-jsonschema g++ clang binutils \
+	nettle-dev python3
+TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema g++ clang binutils \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	qemu-user strace util-linux procps
 LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck

@@ -3,6 +3,7 @@
 #include "cmd/output.h"
 
 #include <errno.h>
+#include <float.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +178,8 @@ static void put_escaped(const char *text)
 
 int output_json(const struct output *output, const json_t *value)
 {
-	owned_text text = json_dumps(value, JSON_INDENT(2));
+	owned_text text =
+		json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(DBL_DIG));
 	if (!text) {
 		(void)fputs("{\"error\": {\"code\": \"no_memory\", "
 			    "\"message\": \"memory is exhausted\", \"object\": \"\"}}\n",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Does the kernel accept the values of traits, dims and derived values? */
-#include <math.h>
 #include <stdio.h>
 
 #include "lib/predicate.h"
@@ -46,7 +45,8 @@ static bool accepts(const struct kp_query *query, const unsigned char *trait,
 		value->number > kp_load_double(trait + KP_TRAIT_MAX))
 		return false;
 	return !(bits & KP_TRAIT_HAS_MULTIPLE) ||
-	       fmod(value->number, kp_load_double(trait + KP_TRAIT_MULTIPLE)) == 0;
+	       kp_scalar_is_multiple(
+		       value->number, kp_load_double(trait + KP_TRAIT_MULTIPLE));
 }
 
 static const struct kp_query_trait *given(const struct kp_query *query, uint32_t name)

@@ -70,6 +70,24 @@ static void warn_forced(const struct kp_query *query, struct kp_decision *decisi
 	kp_diags_add(&decision->warnings, &diag);
 }
 
+/* "What if" asks about a machine on which nothing was probed. */
+static void warn_elsewhere(const struct kp_query *query, struct kp_decision *decision)
+{
+	const char *code, *message;
+	char id[KP_KERNEL_ID_BYTES];
+	struct kp_diag diag;
+
+	if (!query->request->on || decision->selected == SIZE_MAX ||
+		!kp_predicate_is_off(query->table, decision->selected, &code, &message))
+		return;
+	kp_table_kernel_id(query->table, decision->selected, id, sizeof(id));
+	kp_diag_set(&diag, "unavailable_here", id,
+		"%s is unavailable on this machine (%s); whether it is there is not "
+		"known",
+		id, message && *message ? message : code);
+	kp_diags_add(&decision->warnings, &diag);
+}
+
 /* Was something turned off that would have come before all others? */
 static bool fell_back(const struct kp_query *query, size_t kernel)
 {
@@ -150,6 +168,7 @@ int kp_select(const struct kp_table *table, const struct kp_request *request,
 	d.signature = query.signature;
 	warn(&query, &d);
 	warn_forced(&query, &d);
+	warn_elsewhere(&query, &d);
 	*decision = d;
 	return 0;
 }

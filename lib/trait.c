@@ -2,7 +2,6 @@
 /* Comparing, printing and converting of values and of what accepts them. */
 #include "lib/trait.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,17 @@ bool kp_scalar_equal(const struct kp_scalar *a, const struct kp_scalar *b)
 
 static bool is_integer(double number)
 {
-	return fabs(number) <= (double)EXACT && floor(number) == number;
+	return number >= -(double)EXACT && number <= (double)EXACT &&
+	       (double)(int64_t)number == number;
+}
+
+bool kp_scalar_is_multiple(double number, double of)
+{
+	if (!(of > 0))
+		return false;
+	if (is_integer(number) && is_integer(of))
+		return (int64_t)number % (int64_t)of == 0;
+	return is_integer(number / of);
 }
 
 /* The shortest text that reads back as the same number. */
@@ -101,7 +110,8 @@ bool kp_trait_accepts(const struct kp_trait *trait, const struct kp_scalar *valu
 		return false;
 	return (!trait->has_min || value->number >= trait->min) &&
 	       (!trait->has_max || value->number <= trait->max) &&
-	       (!trait->has_multiple || fmod(value->number, trait->multiple_of) == 0);
+	       (!trait->has_multiple ||
+		       kp_scalar_is_multiple(value->number, trait->multiple_of));
 }
 
 int kp_scalar_from_json(const json_t *value, const char *path, struct kp_scalar *scalar,

@@ -36,6 +36,12 @@ const char *kp_scalar_print(const struct kp_scalar *scalar, char *text, size_t s
 /* "in {64, 128}", ">= 64", "multiple of 16", several joined by " and ". */
 const char *kp_trait_print(const struct kp_trait *trait, char *text, size_t size);
 
+/*
+ * Is `number` a whole multiple of `of`? Never when that is not positive. Exact for integers up
+ * to 2^53; beyond that nothing is. Plain arithmetic: the command-line tool has no libm.
+ */
+bool kp_scalar_is_multiple(double number, double of);
+
 bool kp_trait_accepts(const struct kp_trait *trait, const struct kp_scalar *value);
 
 /* A number, boolean or string. Code wrong_type. text is borrowed from `value`. */

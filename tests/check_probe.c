@@ -286,6 +286,14 @@ START_TEST(a15_error_text_is_cut_and_made_safe)
 }
 END_TEST
 
+START_TEST(a_kernel_that_cannot_run_on_this_cpu_is_not_called)
+{
+	workers_probe(&workers, "illegal_on_this_cpu", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert(json_is_true(json_object_get(answer_of("second"), "available")));
+}
+END_TEST
+
 START_TEST(a16_a_plugins_own_functions_win_over_ours)
 {
 	workers_probe(&workers, "own_functions_named_as_ours", &outcome);
@@ -399,6 +407,7 @@ static TCase *make_cases(void)
 	tcase_add_loop_test(tcase, a02_a_struct_that_is_wrong_is_refused_by_its_code, 0,
 		COUNT(refused));
 	tcase_add_test(tcase, a15_error_text_is_cut_and_made_safe);
+	tcase_add_test(tcase, a_kernel_that_cannot_run_on_this_cpu_is_not_called);
 	tcase_add_test(tcase, a16_a_plugins_own_functions_win_over_ours);
 	tcase_add_test(tcase, an_unknown_status_is_a_failure_with_its_number);
 	tcase_add_test(tcase, a_missing_library_is_told_without_asking_the_kernel);

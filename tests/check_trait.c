@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traits: what accepts what, and how both are shown. */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,31 @@ static bool accepts(const struct kp_trait *trait, struct kp_scalar value)
 {
 	return kp_trait_accepts(trait, &value);
 }
+
+START_TEST(a_multiple_is_exact_for_integers_and_their_halves)
+{
+	const double most = 9007199254740992.0;
+
+	ck_assert(kp_scalar_is_multiple(64, 16));
+	ck_assert(kp_scalar_is_multiple(0, 16));
+	ck_assert(kp_scalar_is_multiple(-32, 16));
+	ck_assert(!kp_scalar_is_multiple(65, 16));
+	ck_assert(kp_scalar_is_multiple(most, 2));
+	ck_assert(!kp_scalar_is_multiple(most - 1, 1073741825.0));
+	ck_assert(kp_scalar_is_multiple(1.5, 0.5));
+	ck_assert(!kp_scalar_is_multiple(1.25, 0.5));
+}
+END_TEST
+
+START_TEST(nothing_is_a_multiple_of_what_is_not_positive)
+{
+	ck_assert(!kp_scalar_is_multiple(4, 0));
+	ck_assert(!kp_scalar_is_multiple(4, -2));
+	ck_assert(!kp_scalar_is_multiple(4, (double)NAN));
+	ck_assert(!kp_scalar_is_multiple((double)INFINITY, 2));
+	ck_assert(!kp_scalar_is_multiple((double)NAN, 2));
+}
+END_TEST
 
 START_TEST(sl27_value_must_be_in_the_set)
 {
@@ -207,6 +233,8 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("trait");
+	tcase_add_test(tcase, a_multiple_is_exact_for_integers_and_their_halves);
+	tcase_add_test(tcase, nothing_is_a_multiple_of_what_is_not_positive);
 	tcase_add_test(tcase, sl27_value_must_be_in_the_set);
 	tcase_add_test(tcase, sl28_singleton_accepts_its_value_alone);
 	tcase_add_test(tcase, kinds_are_never_mixed);

@@ -21,10 +21,9 @@ class Program(Case):
         ).stdout
         names = {os.path.basename(line.split()[0]).split(".so")[0] for line in output.splitlines()}
         names = {name for name in names if not name.startswith("ld")}
-        # libm and its like are glibc's own.
-        allowed = {"linux-vdso", "libjansson", "libc", "libm"}
+        allowed = {"linux-vdso", "libjansson", "libc"}
         if os.environ.get("KPLUG_SANITIZER"):
-            allowed |= {"libasan", "libubsan", "libtsan", "libstdc++", "libgcc_s"}
+            allowed |= {"libasan", "libubsan", "libtsan", "libstdc++", "libgcc_s", "libm"}
             allowed |= {"libpthread", "libdl", "librt"}
         self.assertLessEqual(names, allowed)
         self.assertIn("libjansson", names)

@@ -11,6 +11,7 @@
 #include "daemon/worker/report.h"
 #include "daemon/worker/search.h"
 #include "lib/abi.h"
+#include "lib/cpu.h"
 #include "lib/file.h"
 
 /* Where the plugin's own dlopen would look. */
@@ -67,6 +68,40 @@ static bool has_libraries(const struct report *report, const struct kp_spec *spe
 	return true;
 }
 
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * A CPU kernel that its own capability excludes here is not called: it may hold
+ * instructions that this processor does not have. Selection excludes it by name.
+ */
+static bool fits_here(const struct kp_capability *capability)
+{
+	struct kp_cpu cpu;
+
+	if (capability->device != KP_CPU)
+		return true;
+	kp_cpu_detect(&cpu);
+	struct kp_arch level = {true, (int32_t)cpu.level, 0};
+	if (capability->min_arch.known &&
+		kp_arch_compare(&level, &capability->min_arch) < 0)
+		return false;
+	if (capability->vendors.count > 0 &&
+		!is_among(
+			cpu.vendor, capability->vendors.items, capability->vendors.count))
+		return false;
+	for (size_t i = 0; i < capability->features.count; i++)
+		if (!is_among(
+			    capability->features.items[i], cpu.features, cpu.n_features))
+			return false;
+	return true;
+}
+
 static void ask(const struct report *report, const struct kp_spec *spec,
 	const struct kp_kernel *kernel)
 {
@@ -75,7 +110,7 @@ static void ask(const struct report *report, const struct kp_spec *spec,
 	struct kp_error error;
 	char status[64];
 	char text[sizeof(error.text) + 128];
-	if (!kernel->available) {
+	if (!kernel->available || !fits_here(&spec->capability)) {
 		answer(report, spec->name, "", "");
 		return;
 	}
