@@ -204,50 +204,41 @@ static void info(struct daemon *daemon, struct call *call)
 
 /* ---- Kernels ---- */
 
-/* The state of each kernel of the table: "operation plugin/kernel" -> its name. */
-static json_t *kernel_states(const struct kp_table *table)
+/* The kernel's own: its plugin's, disabled, or unavailable on this machine. */
+static const char *kernel_state(
+	const struct kp_table *table, const char *operation, const char *kernel)
 {
-	json_t *states = json_object();
+	struct kp_entry_state state;
+	struct kp_spec spec;
+	void *memory;
+	size_t i;
 
-	for (size_t i = 0; states && i < kp_table_kernels(table); i++) {
-		struct kp_entry_state state;
-		struct kp_spec spec;
-		void *memory;
-		char *key = NULL;
-		if (kp_table_spec(table, i, &spec, &state, &memory) < 0)
-			break;
-		if (asprintf(&key, "%s %s/%s", spec.operation, state.plugin, spec.name) >
-			0)
-			(void)json_object_set_new(
-				states, key, json_string(kp_state_name(state.state)));
-		free(key);
-		free(memory);
-	}
-	return states;
+	if (kp_table_find(table, operation, kernel, &i, NULL) < 0 ||
+		kp_table_spec(table, i, &spec, &state, &memory) < 0)
+		return "unknown";
+	free(memory);
+	if (state.state == KP_STATE_ACTIVE && !state.available)
+		return "unavailable";
+	return kp_state_name(state.state);
 }
 
 static json_t *listed_json(
-	const char *operation, const json_t *candidate, const json_t *states)
+	const struct kp_table *table, const char *operation, const json_t *candidate)
 {
 	const char *kernel = kp_json_text(candidate, "kernel");
 	json_t *priority =
 		json_object_get(json_object_get(candidate, "rank"), "priority");
-	char *key = NULL;
-	if (asprintf(&key, "%s %s", operation, kernel) < 0)
-		return NULL;
-	const char *state = kp_json_text(states, key);
-	free(key);
 	return json_pack("{s:s, s:s, s:O, s:s, s:s, s:O, s:O, s:O}", "operation",
 		operation, "kernel", kernel, "priority", priority, "band",
 		kp_priority_band((int)json_integer_value(priority)), "state",
-		state ? state : "active", "eligible",
+		kernel_state(table, operation, kernel), "eligible",
 		json_object_get(candidate, "eligible"), "position",
 		json_object_get(candidate, "position"), "reasons",
 		json_object_get(candidate, "reasons"));
 }
 
-static int add_operation(json_t *list, const struct kp_table *table,
-	const char *operation, const json_t *states)
+static int add_operation(
+	json_t *list, const struct kp_table *table, const char *operation)
 {
 	struct kp_request request = {.operation = operation, .any_signature = true};
 	json_t *candidates = kp_explain_json(table, &request);
@@ -258,7 +249,7 @@ static int add_operation(json_t *list, const struct kp_table *table,
 	json_array_foreach (candidates, i, candidate)
 		if (result == 0)
 			result = json_array_append_new(
-				list, listed_json(operation, candidate, states));
+				list, listed_json(table, operation, candidate));
 	json_decref(candidates);
 	return result;
 }
@@ -268,17 +259,15 @@ static int add_operations(
 	json_t *list, const struct kp_table *table, const char *asked, bool *known)
 {
 	const char **operations = kp_table_operations(table);
-	json_t *states = kernel_states(table);
-	int result = operations && states ? 0 : -1;
+	int result = operations ? 0 : -1;
 
 	*known = !asked;
 	for (size_t i = 0; result == 0 && operations[i]; i++) {
 		if (!is_of(operations[i], asked))
 			continue;
 		*known = true;
-		result = add_operation(list, table, operations[i], states);
+		result = add_operation(list, table, operations[i]);
 	}
-	json_decref(states);
 	free(operations);
 	return result;
 }

@@ -236,5 +236,18 @@ class Shown(Case):
             self.assertGreater(after["generation"], before["generation"])
 
 
+class Machine(Case):
+    def test_a_kernel_that_is_unavailable_here_is_listed_so(self):
+        refusal = "return error->text[0] = 'x', KP_UNAVAILABLE;"
+        daemon = self.daemon({
+            "a": {"kernels": [gemm()], "available": refusal},
+            "b": {"kernels": [gemm(priority=3)]},
+        })
+        listed = {k["kernel"]: k for k in daemon.call("Kernels")["kernels"]}
+        self.assertEqual(listed["a/mm"]["state"], "unavailable")
+        self.assertEqual([r["code"] for r in listed["a/mm"]["reasons"]], ["unavailable"])
+        self.assertEqual(listed["b/mm"]["state"], "active")
+
+
 if __name__ == "__main__":
     unittest.main()
