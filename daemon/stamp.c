@@ -120,10 +120,10 @@ int trace_add(struct trace *trace, const char *path, const struct stamp *stamp)
 	if (!items)
 		return -1;
 	trace->items = items;
-	char *copy = strdup(path);
-	if (!copy)
+	items[trace->count].path = strdup(path);
+	if (!items[trace->count].path)
 		return -1;
-	items[trace->count++] = (struct traced){copy, *stamp};
+	items[trace->count++].stamp = *stamp;
 	if (!is_proof(stamp, stamp_now()))
 		trace->proof = false;
 	return 0;
