@@ -359,7 +359,8 @@ static struct verdict judge(const struct world *world, const struct kp_request *
 		ck_assert_int_eq(
 			kp_table_spec(&world->table, i, &spec, &state, &memory), 0);
 		int own = score(&spec, &state, request->objective);
-		bool active = state.state == KP_STATE_ACTIVE && state.available;
+		bool active = state.state == KP_STATE_ACTIVE &&
+			      (state.available || request->on);
 		bool off = !active && state.state != KP_STATE_REJECTED &&
 			   strcmp(state.code, "unproven") != 0;
 		if (fits(world, &spec, request) && active && own > best_score) {
