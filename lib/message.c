@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls, replies and errors to and from text, and which error a code is. */
+/* Calls, replies and errors to and from text. */
 #include "lib/message.h"
 
 #include <stdint.h>
@@ -169,61 +169,6 @@ void kp_reply_message_finish(struct kp_reply_message *reply)
 	json_decref(reply->parameters);
 	free(reply->error);
 	*reply = (struct kp_reply_message){0};
-}
-
-enum kp_exit kp_error_exit(const char *error)
-{
-	static const struct {
-		const char *error;
-		enum kp_exit status;
-	} rows[] = {
-		{KP_INTERFACE ".NotFound", KP_EXIT_NOT_FOUND},
-		{KP_INTERFACE ".InvalidArgument", KP_EXIT_USAGE},
-		{KP_INTERFACE ".NotPermitted", KP_EXIT_NOT_PERMITTED},
-		{KP_INTERFACE ".OverrideIneligible", KP_EXIT_NO},
-		{KP_INTERFACE ".TimedOut", KP_EXIT_TIMED_OUT},
-		{"org.varlink.service.InvalidParameter", KP_EXIT_USAGE},
-	};
-	if (!error)
-		return KP_EXIT_OK;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(rows[i].error, error) == 0)
-			return rows[i].status;
-	return KP_EXIT_FAILED;
-}
-
-const char *kp_error_name(const char *code)
-{
-	static const struct {
-		const char *code;
-		const char *error;
-	} rows[] = {
-		{"no_such_plugin", KP_INTERFACE ".NotFound"},
-		{"no_such_kernel", KP_INTERFACE ".NotFound"},
-		{"unknown_operation", KP_INTERFACE ".NotFound"},
-		{"unknown_family", KP_INTERFACE ".NotFound"},
-		{"override_ineligible", KP_INTERFACE ".OverrideIneligible"},
-		{"not_permitted", KP_INTERFACE ".NotPermitted"},
-		{"timed_out", KP_INTERFACE ".TimedOut"},
-		{"busy", KP_INTERFACE ".Busy"},
-		{"no_memory", KP_INTERFACE ".Failed"},
-		{"write_failed", KP_INTERFACE ".Failed"},
-		{"io_error", KP_INTERFACE ".Failed"},
-		{"bad_table", KP_INTERFACE ".Failed"},
-		{"bad_cache", KP_INTERFACE ".Failed"},
-		{"bad_decisions", KP_INTERFACE ".Failed"},
-		{"newer_format", KP_INTERFACE ".Failed"},
-		{"worker_lost", KP_INTERFACE ".Failed"},
-		{"no_worker", KP_INTERFACE ".Failed"},
-		{"stopping", KP_INTERFACE ".Failed"},
-		{"disconnected", KP_INTERFACE ".Failed"},
-		{"bad_reply", KP_INTERFACE ".Failed"},
-		{"failed", KP_INTERFACE ".Failed"},
-	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(rows[i].code, code) == 0)
-			return rows[i].error;
-	return KP_INTERFACE ".InvalidArgument";
 }
 
 json_t *kp_diag_json(const struct kp_diag *diag)

@@ -61,12 +61,10 @@ enum kp_exit {
 enum kp_exit kp_error_exit(const char *error);
 
 /*
- * The error of the interface that a code of lib belongs to: no_such_plugin,
- * no_such_kernel, unknown_operation -> NotFound; override_ineligible ->
- * OverrideIneligible; not_permitted -> NotPermitted; timed_out -> TimedOut; busy -> Busy;
- * no_memory, write_failed,
- * ... -> Failed; everything else about what was asked -> InvalidArgument. The
- * whole name.
+ * The error of the interface that a code belongs to, its whole name. Codes of
+ * NotFound, InvalidArgument (about what was asked), NotPermitted,
+ * OverrideIneligible, TimedOut and Busy are listed in lib/message_error.c; every
+ * other one is Failed.
  */
 const char *kp_error_name(const char *code);
 

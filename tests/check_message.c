@@ -220,6 +220,11 @@ START_TEST(t73_each_code_has_its_error_and_exit_status)
 		{"missing_role", "InvalidArgument", KP_EXIT_USAGE},
 		{"ambiguous_name", "InvalidArgument", KP_EXIT_USAGE},
 		{"path_too_long", "InvalidArgument", KP_EXIT_USAGE},
+		{"bench_busy", "Busy", KP_EXIT_FAILED},
+		{"launcher_failed", "Failed", KP_EXIT_FAILED},
+		{"table_too_large", "Failed", KP_EXIT_FAILED},
+		{"cancelled", "Failed", KP_EXIT_FAILED},
+		{"nobody_knows_this_code", "Failed", KP_EXIT_FAILED},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char name[80];

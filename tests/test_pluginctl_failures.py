@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
 """How pluginctl ends when plugind refuses, is silent, away or hostile."""
 
+import glob
 import os
+import re
 import tempfile
 import unittest
 
 import fake_plugind as fakes
 from fake_plugind import Fake
 from pluginctl import ASKING, ERRORS, RAW, Case, as_nobody, call, environment
+
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CODE_SET = r'(?:kp_diag_set|output_refuse)\(\s*[^,;()]+,\s*"([a-z0-9_]+)"'
 
 
 def layers(**replies):
@@ -117,6 +123,22 @@ class Failures(Case):
                 self.assertIn("0.05 s", self.complaint(done, 6))
                 done = call("--json", "--timeout=0.05", *args, socket=fake.path)
                 self.error(done, 6, "timed_out")
+
+
+class Codes(Case):
+    def test_every_code_that_is_set_has_a_place_in_the_table_of_errors(self):
+        with open(os.path.join(ROOT, "lib/message_error.c"), encoding="utf-8") as file:
+            known = set(re.findall(r'"([a-z0-9_]+)"', file.read()))
+        found = {}
+        for place in ("lib/*.c", "daemon/*.c", "daemon/worker/*.c", "cmd/*.c"):
+            for path in glob.glob(os.path.join(ROOT, place)):
+                with open(path, encoding="utf-8") as file:
+                    text = file.read()
+                for code in re.findall(CODE_SET, text):
+                    found.setdefault(code, os.path.relpath(path, ROOT))
+        self.assertGreater(len(found), 100)
+        lacking = {code: path for code, path in found.items() if code not in known}
+        self.assertEqual(lacking, {}, "say in lib/message_error.c whose mistake each is")
 
 
 class Hostile(Case):
