@@ -39,6 +39,24 @@ int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
 int kp_file_make_dirs(const char *path, mode_t mode, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/*
+ * May nobody but root and `owner` change what `st` was read of (file or directory)?
+ * 0 if so; else code not_trusted, the message names path, uid and mode.
+ */
+int kp_file_trusted(const struct stat *st, const char *path, uid_t owner,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * May nobody else put another file at this absolute path? Asks the same of every
+ * directory from the root to it, those that links lead through included (links must
+ * belong to root or owner); a sticky directory of theirs passes. A directory at the
+ * path itself is asked, too, but not a file: whoever has opened it asks
+ * kp_file_trusted of what is open. Codes not_trusted, missing_file, link_loop,
+ * path_too_long, io_error, no_memory; the object is the component.
+ */
+int kp_file_way_trusted(const char *path, uid_t owner, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
 /* Closes *fd if it is not negative; for __attribute__((cleanup)). */
 void kp_file_close(int *fd);
 
