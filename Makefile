@@ -9,9 +9,7 @@ datadir      = $(prefix)/share
 BUILD       ?= build
 VERSION     := 0.1.0
 
-# ---- tools ------------------------------------------------------------------
-CC          ?= cc
-AR          ?= ar
+# ---- tools (cc and ar are make's own defaults) --------------------------------
 PKG_CONFIG  ?= pkg-config
 PYTHON      := /usr/bin/python3
 INSTALL     ?= install
@@ -30,19 +28,18 @@ WARNINGS    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow \
 	-Wpointer-arith -Wwrite-strings -Wvla
 CFLAGS      ?= -O2 -g
 SANITIZE    ?=
-CPPFLAGS    += -D_GNU_SOURCE -I. -Ilib/include -I$(BUILD)/gen
+ALL_CPPFLAGS = -D_GNU_SOURCE -DKP_VERSION='"$(VERSION)"' -I. -Ilib/include -I$(BUILD)/gen \
+	$(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARNINGS) -fPIC -fstack-protector-strong -fno-omit-frame-pointer \
 	$(CFLAGS) $(SANITIZE)
 ALL_LDFLAGS  = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(SANITIZE)
-DEFINES      = -DKP_VERSION='"$(VERSION)"' -DKP_SYSCONFDIR='"$(sysconfdir)"' \
-	-DKP_PREFIX='"$(prefix)"'
 
-pkg          = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
-LIB_LIBS     = $(call pkg,--libs,jansson) -lm
-DAEMON_LIBS  = $(call pkg,--libs,libuv) $(call pkg,--libs,nettle) $(LIB_LIBS) -lpthread
-WORKER_LIBS  = $(call pkg,--libs,libelf) $(call pkg,--libs,nettle) $(LIB_LIBS) -ldl -lpthread
-CMD_LIBS     = $(LIB_LIBS)
-TEST_LIBS    = $(call pkg,--libs,check) $(call pkg,--libs,libuv) $(WORKER_LIBS)
+pkg          = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
+LIB_LIBS    := $(call pkg,jansson) -lm
+DAEMON_LIBS := $(call pkg,libuv nettle) $(LIB_LIBS) -lpthread
+WORKER_LIBS := $(call pkg,libelf nettle) $(LIB_LIBS) -ldl -lpthread
+CMD_LIBS    := $(LIB_LIBS)
+TEST_LIBS   := $(call pkg,check libuv) $(WORKER_LIBS)
 
 # ---- sources: a new file needs no edit here ---------------------------------
 LIB_SRC     := $(wildcard lib/*.c lib/*/*.c)
@@ -97,36 +94,40 @@ $(BUILD)/gen/interface.inc: lib/org.kplug.Manager.varlink
 	$(Q)sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@
 $(BUILD)/obj/lib/interface.o: $(BUILD)/gen/interface.inc
 
-# ---- how each kind is made --------------------------------------------------
-V           ?= 0
-ifeq ($(V),0)
-Q           := @
-say          = @printf '  %-8s %s\n'
-else
-say          = @:
-endif
-link         = $(say) LD $@; $(CC) -o $@ $(filter %.o %.a,$^) $(ALL_LDFLAGS)
-ifeq ($(V),0)
-link         = @printf '  %-8s %s\n' LD $@; $(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ALL_LDFLAGS)
-endif
+# Files that change only when what they say does: what objects were compiled with,
+# and where this build will be installed.
+keep_if_same = @mkdir -p $(@D); printf '%s\n' $(1) >$@.new; \
+	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(BUILD)/flags: FORCE
+	$(call keep_if_same,'CC=$(CC)' 'CFLAGS=$(CFLAGS)' 'CPPFLAGS=$(CPPFLAGS)' \
+		'SANITIZE=$(SANITIZE)')
+$(BUILD)/gen/installed.h: FORCE
+	$(call keep_if_same,'#define KP_PREFIX "$(prefix)"' \
+		'#define KP_SYSCONFDIR "$(sysconfdir)"')
+FORCE:
+$(call objects,lib/place.c daemon/options.c tests/check_place.c): $(BUILD)/gen/installed.h
 
-$(BUILD)/obj/%.o: %.c
+# ---- how each kind is made --------------------------------------------------
+Q           := $(if $(filter 1,$(V)),,@)
+say          = @$(if $(Q),printf '  %-8s %s\n',:)
+link         = $(say) LD $@; $(if $(Q),,set -x;) \
+	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ALL_LDFLAGS)
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) $(CPPFLAGS) $(DEFINES) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# A plugin sees only kplug/plugin.h. plugins/NAME/flags, where it exists, holds
-# further compiler and linker flags of that plugin.
-plugin_flags = $(shell cat plugins/$(1)/flags 2>/dev/null)
+# A plugin sees only kplug/plugin.h.
 .SECONDEXPANSION:
 $(BUILD)/plugins/%.so: $$(wildcard plugins/%/*.c plugins/%/*.h) plugins/%/plugin.json \
-		lib/include/kplug/plugin.h lib/include/kplug/plugin.map
+		lib/include/kplug/plugin.h lib/include/kplug/plugin.map $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(say) PLUGIN $@
 	$(Q)$(CC) -std=c11 $(WARNINGS) -O3 -g -fPIC -fvisibility=hidden -shared \
 		-Ilib/include -Iplugins/$* -Wa,-Iplugins/$* $(SANITIZE) \
 		-o $@ $(filter %.c,$^) $(if $(SANITIZE),,-Wl,-z,defs) \
-		-Wl,--version-script=lib/include/kplug/plugin.map $(call plugin_flags,$*) -lm
+		-Wl,--version-script=lib/include/kplug/plugin.map -lm
 $(BUILD)/plugins/plugins.d/%.json: plugins/%/manifest.json
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
@@ -167,7 +168,8 @@ setup-lint:
 # tests/fixtures/NAME.c is one hostile or unlucky plugin; NAME.json is its note,
 # NAME.flags further flags.
 FIXTURES    := $(patsubst tests/fixtures/%.c,$(BUILD)/tests/fixtures/%.so,$(wildcard tests/fixtures/*.c))
-$(BUILD)/tests/fixtures/%.so: tests/fixtures/%.c $$(wildcard tests/fixtures/%.json tests/fixtures/%.flags) \
+$(BUILD)/tests/fixtures/%.so: tests/fixtures/%.c $$(wildcard tests/fixtures/%.flags) \
+		$(wildcard tests/fixtures/*.h tests/fixtures/*.json) $(BUILD)/flags \
 		lib/include/kplug/plugin.h lib/include/kplug/plugin.map
 	@mkdir -p $(@D)
 	$(say) FIXTURE $@
@@ -232,7 +234,7 @@ uninstall: ## remove what install put there
 # ---- hygiene ----------------------------------------------------------------
 C_FILES      = $(shell git ls-files '*.c' '*.h')
 lint: setup-lint ## headers alone, include direction, clang-tidy, cppcheck, shellcheck, sizes
-	@$(MAKE) --no-print-directory $(BUILD)/gen/interface.inc
+	@$(MAKE) --no-print-directory $(BUILD)/gen/interface.inc $(BUILD)/gen/installed.h
 	@sh tests/lint $(BUILD)
 format: ## lay out all C files
 	clang-format -i $(C_FILES)

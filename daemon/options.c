@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "installed.h"
 #include "lib/file.h"
 #include "lib/json.h"
 #include "lib/place.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "installed.h"
 #define owned_text __attribute__((cleanup(free_text))) char *
 
 enum { LAYERS = 4, PASSWD_BYTES = 4096 };

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "installed.h"
 #include "lib/file.h"
 #include "lib/place.h"
 

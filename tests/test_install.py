@@ -2,6 +2,7 @@
 """`make install` puts down something that works, `make uninstall` takes all of it."""
 
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -10,9 +11,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("KPLUG_BUILD", "build")
 
 
-def make(*words):
-    command = ["make", "-s", "-C", os.path.dirname(HERE), f"BUILD={BUILD}", *words]
-    # What is built stays as it is: only the files of this build are copied.
+def make(build, *words):
+    """make with the compiler and flags that made the build."""
+    with open(os.path.join(build, "flags"), encoding="utf-8") as file:
+        flags = file.read().splitlines()
+    command = ["make", "-s", "-C", os.path.dirname(HERE), f"BUILD={build}", *flags, *words]
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}
     return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
 
@@ -30,9 +33,13 @@ class Install(unittest.TestCase):
         self.place = tempfile.TemporaryDirectory(prefix="kplug-install.")
         self.addCleanup(self.place.cleanup)
         self.root = os.path.join(self.place.name, "root")
+        # A copy: places are compiled in, and others use the build meanwhile.
+        self.build = os.path.join(self.place.name, "build")
+        leave = shutil.ignore_patterns("tests", "check_*", "*.a.tmp")
+        shutil.copytree(BUILD, self.build, symlinks=True, ignore=leave)
 
     def install(self, *words):
-        done = make("install", f"DESTDIR={self.root}", *words)
+        done = make(self.build, "install", f"DESTDIR={self.root}", *words)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_every_part_is_where_the_readme_says(self):
@@ -51,12 +58,16 @@ class Install(unittest.TestCase):
         ):
             self.assertIn(path, found)
         self.assertTrue(os.path.isdir(os.path.join(self.root, "opt/etc/kplug/plugins.d")))
+        # And the program knows.
+        plugind = os.path.join(self.root, "opt/kplug/sbin/plugind")
+        told = subprocess.run([plugind, "--help"], capture_output=True, text=True, check=True)
+        self.assertIn("/opt/etc/kplug/plugind.json", told.stdout)
 
     def test_uninstall_leaves_no_file(self):
         for words in ([], ["prefix=/usr"], ["prefix=/opt/x", "sysconfdir=/opt/x/etc"]):
             with self.subTest(words=words):
                 self.install(*words)
-                done = make("uninstall", f"DESTDIR={self.root}", *words)
+                done = make(self.build, "uninstall", f"DESTDIR={self.root}", *words)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertEqual(files_below(self.root), [])
 
@@ -65,7 +76,7 @@ class Install(unittest.TestCase):
         own = os.path.join(self.root, "usr/local/lib/kplug/plugins/own.so")
         with open(own, "w", encoding="utf-8") as file:
             file.write("not ours")
-        make("uninstall", f"DESTDIR={self.root}")
+        make(self.build, "uninstall", f"DESTDIR={self.root}")
         self.assertEqual(files_below(self.root), ["usr/local/lib/kplug/plugins/own.so"])
 
     def test_what_is_installed_finds_its_parts(self):
