@@ -364,7 +364,7 @@ struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 	scan->daemon = daemon;
 	scan->places = (struct survey_places){daemon->options->n_manifest_dirs,
 		(const char *const *)daemon->options->manifest_dirs,
-		daemon->options->plugin_dir};
+		daemon->options->plugin_dir, daemon->options->system};
 	scan->added = json_object();
 	scan->changed = json_object();
 	scan->removed = json_object();

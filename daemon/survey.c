@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/file.h"
 
 static const char library_end[] = ".so";
 
@@ -45,12 +48,20 @@ static bool ends_with(const char *name, const char *end)
 	return n > m && strcmp(name + n - m, end) == 0;
 }
 
+/* Who may write there counts: files in it are trusted by that. */
+static uint64_t owner_stamp(int dir)
+{
+	struct stat st = {0};
+	(void)fstat(dir, &st);
+	return mix(mix(seed, st.st_uid), st.st_mode);
+}
+
 static uint64_t dir_stamp(const char *path, const char *end)
 {
-	uint64_t sum = 1;
 	DIR *dir = opendir(path);
 	if (!dir)
 		return 0;
+	uint64_t sum = owner_stamp(dirfd(dir));
 	for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
 		if (ends_with(e->d_name, end))
 			sum += entry_stamp(dirfd(dir), e->d_name);
@@ -61,8 +72,12 @@ static uint64_t dir_stamp(const char *path, const char *end)
 uint64_t survey_stamp(const struct survey_places *places)
 {
 	uint64_t hash = seed;
-	for (size_t i = 0; i < places->n_manifest_dirs; i++)
-		hash = mix(hash, dir_stamp(places->manifest_dirs[i], ".json"));
+	for (size_t i = 0; i < places->n_manifest_dirs; i++) {
+		const char *dir = places->manifest_dirs[i];
+		hash = mix(hash, dir_stamp(dir, ".json"));
+		if (places->only_trusted)
+			hash = mix(hash, kp_file_way_trusted(dir, geteuid(), NULL) == 0);
+	}
 	return mix(hash, dir_stamp(places->plugin_dir, library_end));
 }
 
@@ -242,12 +257,21 @@ static int find_unclaimed(struct survey *survey, const struct survey_places *pla
 	return result;
 }
 
+static int read_manifests(const struct survey_places *places,
+	struct kp_manifests *manifests, struct kp_diag *diag)
+{
+	if (places->only_trusted)
+		return kp_manifests_read_trusted(places->manifest_dirs,
+			places->n_manifest_dirs, geteuid(), manifests, diag);
+	return kp_manifests_read(
+		places->manifest_dirs, places->n_manifest_dirs, manifests, diag);
+}
+
 int survey_read(
 	const struct survey_places *places, struct survey *survey, struct kp_diag *diag)
 {
 	*survey = (struct survey){.stamp = survey_stamp(places)};
-	if (kp_manifests_read(places->manifest_dirs, places->n_manifest_dirs,
-		    &survey->manifests, diag) < 0) {
+	if (read_manifests(places, &survey->manifests, diag) < 0) {
 		survey->manifests = (struct kp_manifests){0};
 		return -1;
 	}

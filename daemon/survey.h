@@ -20,6 +20,7 @@ struct survey_places {
 	size_t n_manifest_dirs;
 	const char *const *manifest_dirs;
 	const char *plugin_dir;
+	bool only_trusted; /* manifests that nobody but root and we may change */
 };
 
 struct survey {

@@ -3,6 +3,7 @@
 #include "daemon/watch.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ enum {
 	QUIET_MS = 200,
 	LATEST_MS = 2000,
 	READS_A_TURN = 16,
+	CREATED_MOST = 256, /* more at once are told without a look */
 	MASK = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE |
 	       IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK,
 };
@@ -27,12 +29,22 @@ struct watched {
 	char *path;
 };
 
+/* Paths, the caller's. */
+struct created {
+	size_t count;
+	char *paths[CREATED_MOST];
+};
+
 struct watch {
 	uv_poll_t poll;
 	uv_timer_t timer;
 	int open_handles;
 	int fd;
 	uint64_t first_ms; /* of the changes that wait; 0: none */
+	/* What was created since; what the pool looks at; whether some of it is whole. */
+	struct created created, looked_at;
+	uv_work_t look;
+	bool looking, is_whole, closing;
 	void (*changed)(void *context);
 	void *context;
 	size_t count;
@@ -97,20 +109,96 @@ static struct watched *find(struct watch *watch, int wd)
 	return NULL;
 }
 
-/*
- * A file that was just created is being written: its end is IN_CLOSE_WRITE.
- * Links are whole at once. (A look at a directory that tells its changes does
- * not block.)
- */
-static bool is_unfinished(const struct watched *dir, const struct inotify_event *event)
-{
-	char path[4096];
-	struct stat st;
+/* ---- what was created ---- */
 
-	if (!(event->mask & IN_CREATE) || event->mask & IN_ISDIR)
-		return false;
-	(void)snprintf(path, sizeof(path), "%s/%s", dir->path, event->name);
+static void drop(struct created *created)
+{
+	for (size_t i = 0; i < created->count; i++)
+		free(created->paths[i]);
+	created->count = 0;
+}
+
+/*
+ * A file that was just created is being written: its end is IN_CLOSE_WRITE. Links
+ * and what is no file are whole at once.
+ */
+static bool is_unfinished(const char *path)
+{
+	struct stat st;
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
+}
+
+/* In libuv's pool: a file system may keep us waiting. */
+static void look(uv_work_t *work)
+{
+	struct watch *watch = work->data;
+
+	watch->is_whole = false;
+	for (size_t i = 0; i < watch->looked_at.count && !watch->is_whole; i++)
+		watch->is_whole = !is_unfinished(watch->looked_at.paths[i]);
+}
+
+static void release(struct watch *watch);
+static void on_looked(uv_work_t *work, int status);
+
+static void look_soon(struct watch *watch)
+{
+	if (watch->looking || watch->created.count == 0)
+		return;
+	watch->looked_at = watch->created;
+	watch->created.count = 0;
+	watch->look.data = watch;
+	watch->looking = true;
+	watch->open_handles++;
+	(void)uv_queue_work(watch->timer.loop, &watch->look, look, on_looked);
+}
+
+static void on_looked(uv_work_t *work, int status)
+{
+	struct watch *watch = work->data;
+	(void)status;
+
+	watch->looking = false;
+	drop(&watch->looked_at);
+	if (!watch->closing) {
+		if (watch->is_whole)
+			tell_soon(watch);
+		look_soon(watch);
+	}
+	release(watch);
+}
+
+static void take_created(struct watch *watch, const struct watched *dir, const char *name)
+{
+	struct created *created = &watch->created;
+	char *path = NULL;
+
+	if (created->count == CREATED_MOST ||
+		asprintf(&path, "%s/%s", dir->path, name) < 0)
+		tell_soon(watch);
+	else
+		created->paths[created->count++] = path;
+}
+
+/* ---- events ---- */
+
+static void take_change(
+	struct watch *watch, const struct watched *dir, const struct inotify_event *event)
+{
+	bool is_dir = event->mask & IN_ISDIR;
+
+	if (event->len == 0) {
+		/* The directory itself: who may write there counts. */
+		if (event->mask & IN_ATTRIB && dir->kinds & WATCH_MANIFESTS)
+			tell_soon(watch);
+		return;
+	}
+	if (!watch_counts(dir->kinds, event->name, is_dir))
+		return;
+	if (event->mask & IN_CREATE && !is_dir)
+		take_created(watch, dir, event->name);
+	else
+		tell_soon(watch);
 }
 
 static void take_event(struct watch *watch, const struct inotify_event *event)
@@ -129,9 +217,7 @@ static void take_event(struct watch *watch, const struct inotify_event *event)
 		tell_soon(watch);
 		return;
 	}
-	if (event->len && watch_counts(dir->kinds, event->name, event->mask & IN_ISDIR) &&
-		!is_unfinished(dir, event))
-		tell_soon(watch);
+	take_change(watch, dir, event);
 }
 
 static void on_events(uv_poll_t *poll, int status, int events)
@@ -145,13 +231,21 @@ static void on_events(uv_poll_t *poll, int status, int events)
 	for (int turn = 0; turn < READS_A_TURN; turn++) {
 		ssize_t n = read(watch->fd, bytes, sizeof(bytes));
 		if (n <= 0)
-			return;
+			break;
 		for (char *at = bytes; at < bytes + n;) {
 			const struct inotify_event *event = (const void *)at;
 			take_event(watch, event);
 			at += sizeof(*event) + event->len;
 		}
 	}
+	look_soon(watch);
+}
+
+/* A negative errno, which is libuv's error on Linux, too. */
+static int open_events(uv_loop_t *loop, struct watch *watch)
+{
+	watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	return watch->fd < 0 ? -errno : uv_poll_init(loop, &watch->poll, watch->fd);
 }
 
 struct watch *watch_new(uv_loop_t *loop, void (*changed)(void *context), void *context,
@@ -164,11 +258,11 @@ struct watch *watch_new(uv_loop_t *loop, void (*changed)(void *context), void *c
 	}
 	watch->changed = changed;
 	watch->context = context;
-	watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (watch->fd < 0 || uv_poll_init(loop, &watch->poll, watch->fd) < 0) {
+	int error = open_events(loop, watch);
+	if (error < 0) {
 		kp_diag_set(diag, "no_watch", NULL,
 			"cannot watch directories (%s); changes are noticed within 30 s",
-			strerror(errno));
+			uv_strerror(error));
 		kp_file_close(&watch->fd);
 		free(watch);
 		return NULL;
@@ -241,20 +335,26 @@ bool watch_set(
 	return is_new;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void release(struct watch *watch)
 {
-	struct watch *watch = handle->data;
 	if (--watch->open_handles > 0)
 		return;
 	kp_file_close(&watch->fd);
 	free_dirs(watch->dirs, watch->count);
+	drop(&watch->created);
 	free(watch);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	release(handle->data);
 }
 
 void watch_close(struct watch *watch)
 {
 	if (!watch)
 		return;
+	watch->closing = true;
 	uv_close((uv_handle_t *)&watch->poll, on_closed);
 	uv_close((uv_handle_t *)&watch->timer, on_closed);
 }

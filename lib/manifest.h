@@ -69,6 +69,15 @@ int kp_manifest_begin(const char *text, size_t size, const char *path,
 int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests *out,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/*
+ * The same for those who serve others: an item whose file or layer somebody else
+ * than root and `owner` may change or replace has an error (not_trusted). The
+ * directories are absolute.
+ */
+int kp_manifests_read_trusted(const char *const *dirs, size_t count, uid_t owner,
+	struct kp_manifests *out, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
 const struct kp_manifest *kp_manifests_find(
 	const struct kp_manifests *manifests, const char *name);
 

@@ -28,7 +28,8 @@ struct entry {
 struct scan {
 	const char *const *dirs;
 	size_t n_dirs;
-	int *fds; /* one a directory, or -1 */
+	int *fds;	    /* one a directory, or -1 */
+	const uid_t *owner; /* NULL: whoever may write, is believed */
 	struct entry *entries;
 	size_t count, room;
 };
@@ -45,9 +46,10 @@ static void scan_finish(struct scan *scan)
 	free(scan->fds);
 }
 
-static int scan_init(struct scan *scan, const char *const *dirs, size_t count)
+static int scan_init(
+	struct scan *scan, const char *const *dirs, size_t count, const uid_t *owner)
 {
-	*scan = (struct scan){.dirs = dirs, .n_dirs = count};
+	*scan = (struct scan){.dirs = dirs, .n_dirs = count, .owner = owner};
 	scan->fds = calloc(count + 1, sizeof(*scan->fds));
 	if (!scan->fds)
 		return -1;
@@ -201,22 +203,52 @@ static int set_text(
 	return size == 0 ? 0 : set_error(manifest, &diag);
 }
 
+/*
+ * The way first: once that is ours alone, nobody changes what is asked afterwards.
+ * A mask is a link to a device that all may write: its way says enough.
+ */
+static int check_trust(
+	const struct scan *scan, size_t layer, const char *path, struct kp_diag *diag)
+{
+	struct stat st;
+
+	if (!scan->owner)
+		return 0;
+	if (fstat(scan->fds[layer], &st) < 0)
+		return kp_diag_set(diag, "io_error", path, "cannot look at %s: %s",
+			scan->dirs[layer], strerror(errno));
+	if (kp_file_trusted(&st, scan->dirs[layer], *scan->owner, diag) < 0 ||
+		kp_file_way_trusted(path, *scan->owner, diag) < 0)
+		return -1;
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	return kp_file_trusted(&st, path, *scan->owner, diag);
+}
+
 enum outcome { NO_MEMORY = -1, GONE, READ };
 
-static enum outcome read_file(
-	int dir, const char *file, const char *path, struct kp_manifest *manifest)
+static enum outcome read_unread(const struct scan *scan, const struct entry *entry,
+	const char *path, struct kp_diag *diag, struct kp_manifest *manifest)
 {
+	if (is_gone(scan->fds[entry->layer], entry->file))
+		return GONE;
+	return set_unread(manifest, path, diag) < 0 ? NO_MEMORY : READ;
+}
+
+static enum outcome read_file(const struct scan *scan, const struct entry *entry,
+	const char *path, struct kp_manifest *manifest)
+{
+	int dir = scan->fds[entry->layer];
 	struct kp_diag diag;
 	char *text;
 	size_t size;
 
-	if (is_masked(dir, file))
+	if (check_trust(scan, entry->layer, path, &diag) < 0)
+		return read_unread(scan, entry, path, &diag, manifest);
+	if (is_masked(dir, entry->file))
 		return set_text(manifest, path, "", 0) < 0 ? NO_MEMORY : READ;
-	if (kp_file_read(dir, file, KP_MANIFEST_BYTES, &text, &size, &diag) < 0) {
-		if (is_gone(dir, file))
-			return GONE;
-		return set_unread(manifest, path, &diag) < 0 ? NO_MEMORY : READ;
-	}
+	if (kp_file_read(dir, entry->file, KP_MANIFEST_BYTES, &text, &size, &diag) < 0)
+		return read_unread(scan, entry, path, &diag, manifest);
 	int result = set_text(manifest, path, text, size);
 	free(text);
 	return result < 0 ? NO_MEMORY : READ;
@@ -232,7 +264,7 @@ static enum outcome read_entry(
 	if (asprintf(&path, "%s/%s%s", scan->dirs[entry->layer], entry->name, SUFFIX) < 0)
 		return NO_MEMORY;
 	if (kp_text_is_name(entry->name)) {
-		outcome = read_file(scan->fds[entry->layer], entry->file, path, manifest);
+		outcome = read_file(scan, entry, path, manifest);
 	} else {
 		kp_diag_set(&diag, "bad_name", entry->name,
 			"\"%.100s\" is not a name for a plugin: %s", entry->name,
@@ -281,12 +313,12 @@ static int read_entries(const struct scan *scan, struct kp_manifests *out)
 	return 0;
 }
 
-int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests *out,
-	struct kp_diag *diag)
+static int read_layers(const char *const *dirs, size_t count, const uid_t *owner,
+	struct kp_manifests *out, struct kp_diag *diag)
 {
 	struct kp_manifests read = {0};
 	struct scan scan;
-	int result = scan_init(&scan, dirs, count);
+	int result = scan_init(&scan, dirs, count, owner);
 
 	for (size_t i = 0; result == 0 && i < count; i++)
 		result = scan_layer(&scan, i, &read.warnings);
@@ -301,6 +333,18 @@ int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests
 	}
 	*out = read;
 	return 0;
+}
+
+int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests *out,
+	struct kp_diag *diag)
+{
+	return read_layers(dirs, count, NULL, out, diag);
+}
+
+int kp_manifests_read_trusted(const char *const *dirs, size_t count, uid_t owner,
+	struct kp_manifests *out, struct kp_diag *diag)
+{
+	return read_layers(dirs, count, &owner, out, diag);
 }
 
 static int compare_to_name(const void *name, const void *manifest)

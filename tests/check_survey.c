@@ -12,7 +12,7 @@
 
 static char place[256], layer[300], plugins[300], absent[300];
 static const char *layers[2] = {layer, absent};
-static struct survey_places places = {2, layers, plugins};
+static struct survey_places places = {2, layers, plugins, false};
 static struct survey survey;
 static struct kp_diag diag;
 
@@ -177,6 +177,16 @@ static const struct {
 	{WATCH_ANCESTOR | WATCH_MANIFESTS, "a.json", false, true},
 };
 
+START_TEST(t14_who_may_write_on_the_way_to_a_layer_is_noticed)
+{
+	places.only_trusted = true;
+	uint64_t before = survey_stamp(&places);
+	ck_assert_int_eq(chmod(_i == 0 ? place : layer, 0777), 0);
+	ck_assert_uint_ne(survey_stamp(&places), before);
+	ck_assert_int_eq(survey_read(&places, &survey, &diag), 0);
+}
+END_TEST
+
 START_TEST(t16_only_what_can_matter_is_noticed)
 {
 	ck_assert_msg(watch_counts(names[_i].kinds, names[_i].name, names[_i].is_dir) ==
@@ -198,6 +208,8 @@ int main(void)
 	tcase_add_test(tcase, where_a_link_leads_is_watched_too);
 	tcase_add_test(tcase, of_an_absent_directory_the_nearest_ancestor_is_watched);
 	tcase_add_loop_test(tcase, the_stamp_tells_changes_and_only_changes, 0, 4);
+	tcase_add_loop_test(
+		tcase, t14_who_may_write_on_the_way_to_a_layer_is_noticed, 0, 2);
 	tcase_add_loop_test(tcase, t16_only_what_can_matter_is_noticed, 0,
 		sizeof(names) / sizeof(names[0]));
 	suite_add_tcase(suite, tcase);

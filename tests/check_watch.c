@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static char place[256], inner[300];
@@ -115,6 +117,65 @@ START_TEST(t16_a_file_is_told_when_it_is_whole)
 }
 END_TEST
 
+START_TEST(what_is_no_regular_file_is_told_at_once)
+{
+	char path[400];
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	(void)snprintf(path, sizeof(path), "%s/x.so", inner);
+	if (_i == 0) {
+		ck_assert_int_eq(mkfifo(path, 0600), 0);
+	} else if (_i == 1) {
+		ck_assert_int_eq(symlink("/nowhere/x.so", path), 0);
+	} else {
+		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		ck_assert_int_ge(fd, 0);
+		(void)snprintf(
+			address.sun_path, sizeof(address.sun_path), "%.107s", path);
+		ck_assert_int_eq(
+			bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+		(void)close(fd);
+	}
+	ck_assert(is_told(MUST_COME_MS));
+}
+END_TEST
+
+START_TEST(a_link_among_many_new_files_is_told)
+{
+	char name[32], link[400];
+	int files[300];
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(name, sizeof(name), "x%d.so", i);
+		files[i] = make(name);
+		(void)snprintf(link, sizeof(link), "%s/y.so", inner);
+		if (i == _i)
+			ck_assert_int_eq(symlink("x0.so", link), 0);
+	}
+	ck_assert(is_told(MUST_COME_MS));
+	for (int i = 0; i < 300; i++)
+		(void)close(files[i]);
+}
+END_TEST
+
+START_TEST(who_may_write_in_a_directory_of_manifests_is_told)
+{
+	size_t failed;
+	ck_assert_int_eq(chmod(inner, 0755), 0);
+	ck_assert(is_told(MUST_COME_MS));
+	(void)set(inner, WATCH_LIBRARIES, &failed);
+	ck_assert_int_eq(chmod(inner, 0700), 0);
+	ck_assert(!is_told(MUST_NOT_MS));
+}
+END_TEST
+
+/* The pool may still look when everything else has ended. */
+START_TEST(it_ends_while_it_looks)
+{
+	(void)close(make("a.so"));
+	(void)uv_run(&loop, UV_RUN_NOWAIT);
+	ck_assert_int_eq(told, 0);
+}
+END_TEST
+
 START_TEST(t16_an_editors_file_is_not_told)
 {
 	(void)close(make(".x.so.swp"));
@@ -194,6 +255,11 @@ int main(void)
 	tcase_add_checked_fixture(tcase, make_place, drop_place);
 	tcase_add_test(tcase, a_burst_of_changes_is_told_once);
 	tcase_add_test(tcase, t16_a_file_is_told_when_it_is_whole);
+	tcase_add_loop_test(tcase, what_is_no_regular_file_is_told_at_once, 0, 3);
+	tcase_add_loop_test(tcase, a_link_among_many_new_files_is_told, 0, 1);
+	tcase_add_loop_test(tcase, a_link_among_many_new_files_is_told, 299, 300);
+	tcase_add_test(tcase, who_may_write_in_a_directory_of_manifests_is_told);
+	tcase_add_test(tcase, it_ends_while_it_looks);
 	tcase_add_test(tcase, t16_an_editors_file_is_not_told);
 	tcase_add_loop_test(tcase, links_renames_and_removals_are_told, 0, 4);
 	tcase_add_test(tcase, a_directory_that_is_replaced_is_told_and_watched_again);

@@ -201,6 +201,39 @@ class Found(Case):
             self.assertIn(place, plugins[name]["reason"]["message"])
 
 
+class Trusted(Case):
+    """What a daemon that serves all users believes."""
+
+    def test_t14_a_system_daemon_takes_no_manifest_that_others_may_write(self):
+        for change in (
+            lambda d: os.chmod(d.manifest_path("a"), 0o666),
+            lambda d: os.chmod(d.manifest_path("a"), 0o664),
+            lambda d: os.chmod(d.manifest_dirs[0], 0o777),
+        ):
+            daemon = self.stopped(system=True)
+            daemon.add("a")
+            change(daemon)
+            daemon.start()
+            plugin = daemon.plugins()["a"]
+            self.assert_state(plugin, "rejected", "not_trusted")
+            self.assertIn(f"uid {os.getuid()}", plugin["reason"]["message"])
+            self.assertRegex(plugin["reason"]["message"], "mode 0(666|664|777)")
+            self.assertIsNone(daemon.select(SQUARE)["selected"])
+            # Noticed without anybody asking, both ways.
+            os.chmod(daemon.manifest_path("a"), 0o644)
+            os.chmod(daemon.manifest_dirs[0], 0o755)
+            wait_until(lambda d=daemon: d.plugins()["a"]["state"] == "active", "a to be active")
+            change(daemon)
+            wait_until(lambda d=daemon: d.plugins()["a"]["state"] == "rejected", "a to be rejected")
+
+    def test_t14_a_private_daemon_believes_its_user(self):
+        daemon = self.stopped()
+        daemon.add("a")
+        os.chmod(daemon.manifest_path("a"), 0o666)
+        daemon.start()
+        self.assertEqual(daemon.plugins()["a"]["state"], "active")
+
+
 class Listed(Case):
     def test_pl04_pl14_empty_directories_are_an_empty_list_and_no_error(self):
         for layers in (1, 2, 3):
