@@ -43,7 +43,7 @@ TEST_LIBS   := $(call pkg,check libuv) $(WORKER_LIBS)
 
 # ---- sources: a new file needs no edit here ---------------------------------
 LIB_SRC     := $(wildcard lib/*.c lib/*/*.c)
-WORKER_SRC  := $(wildcard daemon/worker/*.c)
+WORKER_SRC  := $(wildcard daemon/worker/*.c) daemon/digest.c
 DAEMON_SRC  := $(wildcard daemon/*.c)
 CMD_SRC     := $(wildcard cmd/*.c)
 PLUGINS     := $(patsubst plugins/%/plugin.json,%,$(wildcard plugins/*/plugin.json))

@@ -8,7 +8,10 @@
 
 #include "lib/diag.h"
 
-enum { DIGEST_TEXT = 65 };
+enum {
+	DIGEST_TEXT = 65,
+	DIGEST_FILE_MIB = 512, /* of a library */
+};
 
 void digest_bytes(const void *bytes, size_t size, char text[DIGEST_TEXT]);
 

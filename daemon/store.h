@@ -23,7 +23,7 @@
 enum {
 	STORE_FILES = 64, /* of an entry */
 	STORE_UPS = 8,	  /* directories above the library's that it may reach */
-	STORE_FILE_MIB = 512,
+	STORE_FILE_MIB = DIGEST_FILE_MIB,
 };
 
 struct store;

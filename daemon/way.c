@@ -92,8 +92,10 @@ static void reset(struct way *way)
 {
 	kp_verdict_finish(&way->verdict);
 	kp_verdict_finish(&way->part);
-	finding_finish(&way->finding);
-	way->finding = (struct finding){.verdict = &way->verdict};
+	kp_finding_finish(&way->finding);
+	kp_finding_finish(&way->beside);
+	way->finding = (struct kp_finding){.verdict = &way->verdict};
+	way->beside = (struct kp_finding){.verdict = &way->part};
 	forget_elfs(way);
 	way->closure[0] = way->deps[0] = '\0';
 }

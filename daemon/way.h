@@ -11,10 +11,10 @@
 #include <uv.h>
 
 #include "daemon/cache.h"
-#include "daemon/finding.h"
 #include "daemon/lane.h"
 #include "daemon/pipeline.h"
 #include "daemon/store.h"
+#include "lib/finding.h"
 
 struct way {
 	struct pipeline *pipeline;
@@ -52,8 +52,9 @@ struct way {
 
 	unsigned lost;
 	struct kp_verdict verdict; /* of the library */
-	struct finding finding;
+	struct kp_finding finding;
 	struct kp_verdict part; /* of a library beside it: its elf only */
+	struct kp_finding beside;
 };
 
 /* Takes a way from its begin to pipeline_finished. */

@@ -21,7 +21,7 @@ static int64_t now_s(void)
 
 static void fail(struct way *way, const char *code, const char *message)
 {
-	verdict_fail(&way->verdict, KP_STATE_FAILED, code, message);
+	kp_verdict_fail(&way->verdict, KP_STATE_FAILED, code, message);
 	way->verdict.retry = true;
 	way_finish(way);
 }
@@ -68,10 +68,15 @@ static bool is_library(const struct way *way)
  * A library beside the plugin's is no plugin: what it lacks of one is nothing
  * against it. What cannot be read as a library is found before `elf` is told.
  */
-static bool is_part(const struct way *way, enum finding_end end)
+static bool is_part(const struct way *way, enum kp_finding_end end)
 {
 	return !is_library(way) && way->part.elf &&
-	       (end == FINDING_GOOD || way->part.state == KP_STATE_REJECTED);
+	       (end == KP_FINDING_GOOD || way->part.state == KP_STATE_REJECTED);
+}
+
+static struct kp_finding *finding_of(struct way *way)
+{
+	return is_library(way) ? &way->finding : &way->beside;
 }
 
 static void keep_elf(struct way *way)
@@ -80,8 +85,6 @@ static void keep_elf(struct way *way)
 
 	way->elfs[way->identified++] = json_incref(verdict->elf);
 	kp_verdict_finish(&way->part);
-	way->finding.failed = false;
-	way->finding.verdict = &way->verdict;
 	way_identified(way);
 }
 
@@ -95,7 +98,7 @@ static void reject(struct way *way)
 		char text[1024];
 		(void)snprintf(text, sizeof(text), "%s, which it needs: %s",
 			draft_file(way->draft, way->identified)->from, message);
-		verdict_fail(&way->verdict, way->part.state, way->part.code, text);
+		kp_verdict_fail(&way->verdict, way->part.state, way->part.code, text);
 		way->verdict.evidence = way->part.evidence;
 		way->part.evidence = NULL;
 	}
@@ -105,11 +108,11 @@ static void reject(struct way *way)
 	way_finish(way);
 }
 
-static void take_line(void *context, json_t *line)
+static void take_identity(void *context, json_t *line)
 {
 	struct way *way = context;
 
-	finding_line(&way->finding, line);
+	kp_finding_identify(finding_of(way), line);
 }
 
 static void identify_end(void *context, const struct kp_worker_result *result)
@@ -119,17 +122,17 @@ static void identify_end(void *context, const struct kp_worker_result *result)
 	way->worker = NULL;
 	if (way_is_over(way))
 		return;
-	enum finding_end end = finding_end(&way->finding, result, now_s());
-	if (end == FINDING_LOST) {
+	enum kp_finding_end end = kp_finding_identified(finding_of(way), result, now_s());
+	if (end == KP_FINDING_LOST) {
 		(void)lost(way, way_identify);
 		return;
 	}
 	way->lost = 0;
-	if (is_library(way) && end == FINDING_GOOD && !way->verdict.note) {
+	if (is_library(way) && end == KP_FINDING_GOOD && !way->verdict.note) {
 		fail(way, "garbled_report", "the worker reported neither note nor fault");
 		return;
 	}
-	if (is_library(way) ? end == FINDING_GOOD : is_part(way, end))
+	if (is_library(way) ? end == KP_FINDING_GOOD : is_part(way, end))
 		keep_elf(way);
 	else
 		reject(way);
@@ -150,17 +153,23 @@ void way_identify(struct way *way)
 		fail(way, way->diag.code, way->diag.message);
 		return;
 	}
-	way->finding.verdict = is_library(way) ? &way->verdict : &way->part;
-	way->finding.failed = false;
+	kp_finding_begin(finding_of(way));
 	int failed = submit(way,
 		json_pack("{s:s, s:s}", "kind", "identify", "file", file->from), fd,
-		identify_timeout(way), take_line, identify_end);
+		identify_timeout(way), take_identity, identify_end);
 	kp_file_close(&fd);
 	if (failed)
 		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
 }
 
 /* ---- probe --------------------------------------------------------------------- */
+
+static void take_answer(void *context, json_t *line)
+{
+	struct way *way = context;
+
+	kp_finding_probe(&way->finding, line);
+}
 
 static void probe_end(void *context, const struct kp_worker_result *result)
 {
@@ -169,37 +178,25 @@ static void probe_end(void *context, const struct kp_worker_result *result)
 	way->worker = NULL;
 	if (way_is_over(way))
 		return;
-	enum finding_end end = finding_end(&way->finding, result, now_s());
-	if (end == FINDING_LOST) {
+	enum kp_finding_end end = kp_finding_probed(&way->finding, result, now_s());
+	if (end == KP_FINDING_LOST) {
 		(void)lost(way, way_probe);
 		return;
 	}
-	if (end == FINDING_GOOD)
+	if (end == KP_FINDING_GOOD)
 		way->verdict.state = KP_STATE_ACTIVE;
 	way_remember(way);
 	way_finish(way);
 }
 
-static void forget_kernels(struct kp_verdict *verdict)
-{
-	for (size_t i = 0; i < verdict->n_kernels; i++) {
-		free(verdict->kernels[i].kernel);
-		free(verdict->kernels[i].message);
-	}
-	free(verdict->kernels);
-	verdict->kernels = NULL;
-	verdict->n_kernels = 0;
-}
-
 void way_probe(struct way *way)
 {
-	forget_kernels(&way->verdict);
-	way->finding.failed = false;
+	kp_finding_begin(&way->finding);
 	if (way_set_stored(way, way->closure, way->entry) < 0 ||
 		submit(way,
 			json_pack("{s:s, s:s, s:O, s:s}", "kind", "probe", "stored",
 				way->verdict.stored, "note", way->verdict.note, "file",
 				way->library),
-			-1, way->manifest.timeout_ms, take_line, probe_end) < 0)
+			-1, way->manifest.timeout_ms, take_answer, probe_end) < 0)
 		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
 }

@@ -56,7 +56,8 @@ void way_free(struct way *way)
 		json_decref(way->elfs[i]);
 	draft_free(way->draft);
 	free(way->entry);
-	finding_finish(&way->finding);
+	kp_finding_finish(&way->finding);
+	kp_finding_finish(&way->beside);
 	kp_verdict_finish(&way->verdict);
 	kp_verdict_finish(&way->part);
 	free(way);
@@ -88,7 +89,7 @@ static void leave(struct way *way)
 void way_finish(struct way *way)
 {
 	if (way->damaged)
-		verdict_warn(&way->verdict, "store_damaged", way->library,
+		kp_verdict_warn(&way->verdict, "store_damaged", way->library,
 			"its entry in the store was not what it should be and was made "
 			"again");
 	way->closing = true;
@@ -241,7 +242,7 @@ void way_fail_file(struct way *way)
 	char text[sizeof(way->diag.message) + 256];
 	enum kp_state state = state_of(way->diag.code);
 
-	verdict_fail(
+	kp_verdict_fail(
 		&way->verdict, state, way->diag.code, explain(way, text, sizeof(text)));
 	way->verdict.retry = state == KP_STATE_FAILED;
 	way_finish(way);
@@ -255,6 +256,6 @@ void way_fail_digest(struct way *way, const char *digest)
 		"%s has the SHA-256 %s, its manifest %s asks for %s", way->library,
 		digest, way->manifest.path, way->manifest.sha256);
 	memcpy(way->verdict.digest, digest, DIGEST_TEXT);
-	verdict_fail(&way->verdict, KP_STATE_REJECTED, "digest_mismatch", text);
+	kp_verdict_fail(&way->verdict, KP_STATE_REJECTED, "digest_mismatch", text);
 	way_finish(way);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/note_check.h"
 #include "lib/registry_plugin.h"
 
 /* What a verdict brings, before any of it is in the registry. */
@@ -64,7 +65,7 @@ static int catch_note(const struct kp_registry *registry, const struct kp_plugin
 		return -1;
 	/* A plugin that is refused anyway may have kernels of any range. */
 	if (kp_note_fits(note, &registry->host, &why) == 0 &&
-		kp_registry_check(registry, note, plugin->manifest.priority_offset,
+		kp_note_check(note, registry->families, plugin->manifest.priority_offset,
 			&catch->notes, &why) == 0)
 		return 0;
 	drop_note(catch);

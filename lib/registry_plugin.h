@@ -91,15 +91,6 @@ int kp_registry_duplicates(struct kp_registry *registry)
 int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
-/*
- * Checks a note against families and the manifest's offset, which is added to
- * the priorities. Codes of kp_family_check_signature, unknown_trait, bad_trait,
- * bad_priority_offset; the object is the path in the note.
- */
-int kp_registry_check(const struct kp_registry *registry, struct kp_note *note,
-	int offset, struct kp_diags *warnings, struct kp_diag *diag)
-	__attribute__((warn_unused_result));
-
 /* The members of PluginInfo that come from a note. A new object, or NULL. */
 json_t *kp_note_about(const struct kp_note *note);
 /* Parts of PluginInfo, for the two files that make it; new references. */

@@ -288,11 +288,59 @@ class Note(Case):
         text = b'{"name": "a", "version": "1.0.0", "abi": {"major": 1, "built": 0, "needed": 0}}'
         self.refused(self.verdict(with_note(text)), "abi_major")
 
-    def test_an_unknown_key_is_a_warning(self):
+    def info(self, image):
+        """The PluginInfo of a file, as pluginctl tells it."""
+        with open(self.path(), "wb") as file:
+            file.write(image)
+        done = subprocess.run(
+            [os.path.join(BUILD, "pluginctl"), "info", self.path(), "--json"],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        return json.loads(done.stdout)["plugin"]
+
+    def test_an_unknown_key_is_a_warning_told_once(self):
         text = b'{"name": "a", "version": "1.0.0", "colour": "red"}'
-        verdict = self.verdict(with_note(text))
-        self.assertEqual(verdict["state"], "active", verdict["message"])
-        self.assertIn("unknown_key", [row["code"] for row in verdict["warnings"]])
+        info = self.info(with_note(text))
+        self.assertIsNone(info["reason"])
+        self.assertEqual([row["code"] for row in info["warnings"]], ["unknown_key"])
+
+    def kernel(self, **more):
+        kernel = {
+            "name": "mm",
+            "operation": "gemm/mm",
+            "priority": 5,
+            "signatures": ["a=f32,b=f32,c=f32"],
+            **more,
+        }
+        note = {"name": "a", "version": "1.0.0", "kernels": [kernel]}
+        return with_note(json.dumps(note, separators=(",", ":")).encode())
+
+    def test_what_the_registry_would_refuse_is_refused(self):
+        for more, code in (
+            ({"signatures": ["a=f32,b=f32,c=f32,q=f32"]}, "unknown_role"),
+            ({"signatures": ["a=f32,b=f32"]}, "missing_role"),
+            ({"signatures": ["a=i64,b=f32,c=f32"]}, "format_not_allowed"),
+            ({"traits": {"colour": {"in": ["red"]}}}, "unknown_trait"),
+            ({"traits": {"m": {"in": ["red"]}}}, "bad_trait"),
+        ):
+            with self.subTest(code=code):
+                verdict = self.verdict(self.kernel(**more))
+                self.refused(verdict, code, "kernel mm")
+                self.assertEqual(verdict["note"]["name"], "a")
+
+    def test_what_the_registry_would_warn_of_is_warned_of_once(self):
+        for more, code in (
+            ({"revision": 9}, "newer_revision"),
+            ({"operation": "gemm/mn"}, "unknown_family"),
+        ):
+            with self.subTest(code=code):
+                verdict = self.verdict(self.kernel(**more))
+                self.assertEqual(verdict["state"], "active", verdict["message"])
+                self.assertEqual([row["code"] for row in verdict["warnings"]], [code])
+                info = self.info(self.kernel(**more))
+                self.assertEqual([row["code"] for row in info["warnings"]], [code])
 
     def test_n03_a_stripped_library_keeps_its_note(self):
         for options in (["-d"], [], ["--strip-all"]):

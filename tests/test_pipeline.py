@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import CRASH, HANG, ROOT, Daemon, kernel, make_plugin, wait_until
+from harness import BUILD, CRASH, HANG, ROOT, Daemon, kernel, make_plugin, wait_until
 
 OLD = 1_600_000_000
 
@@ -113,6 +113,12 @@ class Warm(unittest.TestCase):
         self.assertIn("cache_damaged", codes)
         self.assertTrue(os.path.exists(os.path.join(self.daemon.cache_dir, "probe.damaged")))
 
+    def test_warnings_of_a_note_are_told_once(self):
+        self.add("good", colour="red", kernels=[kernel(revision=9)])
+        self.reload()
+        codes = [w["code"] for w in self.daemon.call("Info", name="good")["plugin"]["warnings"]]
+        self.assertEqual(sorted(codes), ["newer_revision", "unknown_key"])
+
     def test_stored_copy_outlives_the_original(self):
         self.add("good")
         self.reload()
@@ -192,6 +198,61 @@ class Beside(unittest.TestCase):
         plugin = self.daemon.plugins()["beside"]
         self.assertEqual(plugin["state"], "rejected", plugin)
         self.assertIn("libbundled.so.1", plugin["reason"]["message"])
+
+
+class Forged(unittest.TestCase):
+    """A plugin that writes what its worker would: it lies about itself, and gains nothing."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.close)
+        cls.names = [
+            "forges_note",
+            "forges_elf",
+            "forges_end",
+            "forges_end_in_second_kernel",
+            "forges_other_kernel",
+            "forges_own_kernel",
+            "forges_code",
+        ]
+        for name in cls.names:
+            source = os.path.join(BUILD, "tests", "fixtures", name + ".so")
+            target = cls.daemon.library_path(name)
+            shutil.copy2(source, target)
+            age(target)
+            # Duplicates by the note's name are a matter of their own: one at a time.
+        cls.plugins, cls.infos = {}, {}
+        for name in cls.names:
+            cls.daemon.manifest(name, timeout_ms=5000)
+            cls.daemon.call("Reload")
+            cls.plugins[name] = cls.daemon.plugins()[name]
+            cls.infos[name] = cls.daemon.call("Info", name=name)["plugin"]
+            cls.daemon.remove(name)
+            cls.daemon.call("Reload")
+
+    def expect(self, name, state, code):
+        plugin = self.plugins[name]
+        self.assertEqual(plugin["state"], state, plugin)
+        self.assertEqual(plugin["reason"] and plugin["reason"]["code"], code)
+
+    def test_what_the_library_is_stays_what_identify_saw(self):
+        self.expect("forges_note", "active", None)
+        self.assertEqual(self.plugins["forges_note"]["version"], "1.0.0")
+        self.expect("forges_elf", "active", None)
+        self.assertNotEqual(self.infos["forges_elf"]["elf"]["machine"], "forged")
+
+    def test_end_mark_of_a_plugin_is_no_success(self):
+        self.expect("forges_end", "failed", "incomplete_report")
+        self.expect("forges_end_in_second_kernel", "failed", "incomplete_report")
+
+    def test_answers_that_nobody_asked_for_are_no_success(self):
+        self.expect("forges_other_kernel", "failed", "garbled_report")
+        self.expect("forges_own_kernel", "failed", "garbled_report")
+
+    def test_code_that_is_none_harms_nobody(self):
+        self.expect("forges_code", "failed", "worker_failed")
+        self.assertTrue(self.plugins["forges_code"]["reason"]["message"].isprintable())
 
 
 SOURCE = """

@@ -24,11 +24,15 @@ struct subject {
 
 static int read_note(struct subject *subject, struct kp_diag *diag)
 {
+	struct kp_diags own = {0};
 	const char *text;
 	size_t size;
 	if (note_elf_find(&subject->image, &text, &size, diag) < 0)
 		return -1;
-	return kp_note_parse(text, size, &subject->note, &subject->warnings, diag);
+	/* What the note warns of is told by whoever reads the note that is reported. */
+	int result = kp_note_parse(text, size, &subject->note, &own, diag);
+	kp_diags_finish(&own);
+	return result;
 }
 
 static void report_warnings(const struct subject *subject)
@@ -36,8 +40,9 @@ static void report_warnings(const struct subject *subject)
 	json_t *list = elf_warnings(&subject->image);
 	for (size_t i = 0; i < subject->warnings.count; i++) {
 		const struct kp_diag *warning = &subject->warnings.items[i];
-		json_array_append_new(list, json_pack("{s:s, s:s}", "code", warning->code,
-						    "message", warning->message));
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:s}", "code", warning->code, "object",
+				warning->object, "message", warning->message));
 	}
 	report_line(subject->report, json_pack("{s:o}", "warnings", list));
 }

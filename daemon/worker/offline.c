@@ -14,13 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <nettle/sha2.h>
-
+#include "daemon/digest.h"
 #include "daemon/worker/report.h"
 #include "lib/file.h"
-#include "lib/json.h"
-#include "lib/supervisor.h"
-#include "lib/verdict.h"
+#include "lib/finding.h"
+#include "lib/note_check.h"
+#include "lib/place.h"
 
 enum { TIMEOUT_MS = 30000 };
 
@@ -33,81 +32,22 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void judge(struct kp_verdict *verdict, enum kp_state state, const char *code,
-	const char *message)
-{
-	verdict->state = state;
-	snprintf(verdict->code, sizeof(verdict->code), "%s", code);
-	free(verdict->message);
-	verdict->message = strdup(message);
-}
-
-/* The verdict keeps the list, which owns the codes of its warnings. */
-static void add_warnings(struct kp_verdict *verdict, json_t *list)
-{
-	size_t i;
-	json_t *item;
-	if (!verdict->codes)
-		verdict->codes = json_array();
-	json_array_append(verdict->codes, list);
-	json_array_foreach (list, i, item) {
-		const char *message = kp_json_text(item, "message");
-		const char *code = kp_json_text(item, "code");
-		struct kp_diag diag;
-		if (!message || !code)
-			continue;
-		kp_diag_set(&diag, code, NULL, "%s", message);
-		kp_diags_add(&verdict->warnings, &diag);
-	}
-}
-
 static void on_line(void *context, json_t *line)
 {
-	struct kp_verdict *verdict = context;
-	json_t *failed = json_object_get(line, "failed");
-	json_t *value;
-	if ((value = json_object_get(line, "elf")) && !verdict->elf)
-		verdict->elf = json_incref(value);
-	if ((value = json_object_get(line, "note")) && !verdict->note)
-		verdict->note = json_incref(value);
-	if ((value = json_object_get(line, "needs")) && verdict->elf)
-		json_object_set(verdict->elf, "libraries", value);
-	if ((value = json_object_get(line, "warnings")))
-		add_warnings(verdict, value);
-	const char *code = kp_json_text(failed, "code");
-	const char *message = kp_json_text(failed, "message");
-	if (code && message)
-		judge(verdict, KP_STATE_REJECTED, code, message);
+	kp_finding_identify(context, line);
 }
 
-static json_t *text_or_null(const char *text)
+/* Its dependencies belong to what it is. */
+static void conclude(struct kp_finding *finding, const struct kp_worker_result *result)
 {
-	return *text ? json_string(text) : json_null();
-}
+	struct kp_verdict *verdict = finding->verdict;
 
-/* The Evidence of the interface. */
-static void keep_evidence(
-	struct kp_verdict *verdict, const struct kp_worker_result *result)
-{
-	char signal_name[32] = "";
-	if (result->signal > 0)
-		snprintf(signal_name, sizeof(signal_name), "SIG%s",
-			sigabbrev_np(result->signal) ? sigabbrev_np(result->signal)
-						     : "?");
-	verdict->evidence = json_pack("{s:s, s:o, s:o, s:o, s:o, s:I}", "stage",
-		result->stage, "exit",
-		result->exit < 0 ? json_null() : json_integer(result->exit), "signal",
-		text_or_null(signal_name), "loader", text_or_null(result->loader),
-		"output", text_or_null(result->output), "at", (json_int_t)time(NULL));
-}
-
-static void conclude(struct kp_verdict *verdict, const struct kp_worker_result *result)
-{
-	verdict->probe_ms = result->elapsed_ms;
-	if (result->end == KP_WORKER_DONE)
-		return;
-	judge(verdict, KP_STATE_FAILED, result->diag.code, result->diag.message);
-	keep_evidence(verdict, result);
+	if (kp_finding_identified(finding, result, time(NULL)) == KP_FINDING_GOOD &&
+		!verdict->note)
+		kp_verdict_fail(verdict, KP_STATE_FAILED, "garbled_report",
+			"the worker reported neither note nor fault");
+	if (verdict->elf && finding->needs)
+		(void)json_object_set(verdict->elf, "libraries", finding->needs);
 }
 
 /* Waits for whatever comes first and tells the supervisor. */
@@ -153,7 +93,7 @@ _Noreturn static void be_child(int fd, const char *file, int report_fd, int outp
 	_exit(job_identify.run(&report, job, &fd, 1));
 }
 
-static int supervise(int fd, const char *file, struct kp_verdict *verdict)
+static int supervise(int fd, const char *file, struct kp_finding *finding)
 {
 	int report[2];
 	int output[2];
@@ -171,51 +111,89 @@ static int supervise(int fd, const char *file, struct kp_verdict *verdict)
 		return -1;
 	int64_t now = now_ms();
 	struct kp_supervisor *supervisor = kp_supervisor_new(
-		report[0], output[0], now, now + TIMEOUT_MS, on_line, verdict);
+		report[0], output[0], now, now + TIMEOUT_MS, on_line, finding);
 	if (!supervisor)
 		return -1;
 	watch_over(supervisor, child, pidfd);
-	conclude(verdict, kp_supervisor_result(supervisor));
+	conclude(finding, kp_supervisor_result(supervisor));
 	kp_supervisor_free(supervisor);
 	return 0;
 }
 
-static int digest(int fd, struct kp_verdict *verdict)
+static void add_warnings(struct kp_verdict *verdict, const struct kp_diags *warnings)
 {
-	static const char digits[] = "0123456789abcdef";
-	uint8_t bytes[64 << 10];
-	uint8_t sum[SHA256_DIGEST_SIZE];
-	struct sha256_ctx context;
-	ssize_t n;
-	sha256_init(&context);
-	while ((n = pread(fd, bytes, sizeof(bytes), verdict->bytes)) > 0) {
-		sha256_update(&context, (size_t)n, bytes);
-		verdict->bytes += n;
+	for (size_t i = 0; i < warnings->count; i++)
+		kp_verdict_warn(verdict, warnings->items[i].code,
+			warnings->items[i].object, warnings->items[i].message);
+}
+
+static int read_families(struct kp_families *families, struct kp_diags *problems)
+{
+	char *dir = kp_place_find("families");
+	int failed = dir ? kp_families_read(dir, families, problems) : -1;
+
+	free(dir);
+	return failed;
+}
+
+/*
+ * The checks that the registry makes before it takes a plugin, by the families that
+ * lie beside this program: what passes here is not refused there.
+ */
+static int check_note(struct kp_verdict *verdict)
+{
+	struct kp_families families = {0};
+	struct kp_diags warnings = {0}, own = {0};
+	struct kp_note note;
+	struct kp_diag diag;
+	int failed = read_families(&families, &warnings);
+
+	/* Its own warnings are told by whoever reads the note. */
+	if (!failed && kp_note_from_json(verdict->note, &note, &own, &diag) == 0) {
+		if (kp_note_check(&note, &families, 0, &warnings, &diag) < 0)
+			kp_verdict_fail(
+				verdict, KP_STATE_REJECTED, diag.code, diag.message);
+		kp_note_finish(&note);
 	}
-	sha256_digest(&context, sizeof(sum), sum);
-	for (size_t i = 0; i < sizeof(sum); i++) {
-		verdict->digest[i * 2] = digits[sum[i] >> 4];
-		verdict->digest[i * 2 + 1] = digits[sum[i] & 15];
-	}
-	verdict->digest[sizeof(sum) * 2] = '\0';
-	return n < 0 ? -1 : 0;
+	add_warnings(verdict, &warnings);
+	kp_diags_finish(&warnings);
+	kp_diags_finish(&own);
+	kp_families_finish(&families);
+	return failed;
+}
+
+static int digest(
+	int fd, const char *file, struct kp_verdict *verdict, struct kp_diag *diag)
+{
+	uint64_t size;
+
+	if (digest_copy(fd, -1, (uint64_t)DIGEST_FILE_MIB << 20, file, verdict->digest,
+		    &size, diag) < 0)
+		return -1;
+	verdict->bytes = (int64_t)size;
+	return lseek(fd, 0, SEEK_SET) < 0
+		       ? kp_diag_set(diag, "io_error", file, "cannot read %s again: %s",
+				 file, strerror(errno))
+		       : 0;
 }
 
 static int look_at(const char *file, struct kp_verdict *verdict)
 {
+	struct kp_finding finding = {.verdict = verdict};
 	struct kp_diag diag;
 	owned_fd fd = kp_file_open(AT_FDCWD, file, NULL, &diag);
-	if (fd < 0) {
+
+	if (fd < 0 || digest(fd, file, verdict, &diag) < 0) {
 		bool missing = strcmp(diag.code, "missing_file") == 0;
-		judge(verdict, missing ? KP_STATE_MISSING : KP_STATE_REJECTED, diag.code,
-			diag.message);
+		kp_verdict_fail(verdict, missing ? KP_STATE_MISSING : KP_STATE_REJECTED,
+			diag.code, diag.message);
 		return 0;
 	}
-	if (digest(fd, verdict) < 0) {
-		judge(verdict, KP_STATE_REJECTED, "io_error", strerror(errno));
-		return 0;
-	}
-	return supervise(fd, file, verdict);
+	int failed = supervise(fd, file, &finding);
+	kp_finding_finish(&finding);
+	if (!failed && verdict->state == KP_STATE_ACTIVE)
+		failed = check_note(verdict);
+	return failed;
 }
 
 int offline_identify(const char *file)

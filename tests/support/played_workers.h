@@ -44,7 +44,8 @@ struct pool_job {
 	bool cancelled;
 };
 
-static const char plain_note[] = "{\"name\":\"x\",\"version\":\"1.0.0\",\"kernels\":[]}";
+static const char plain_note[] =
+	"{\"name\":\"x\",\"version\":\"1.0.0\",\"kernels\":[{\"name\":\"mm\"}]}";
 
 static inline void job_gone(uv_handle_t *handle)
 {

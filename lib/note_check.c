@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Is what a note says of its kernels right by the families, and by its manifest? */
+/* Signatures, traits, priorities and revisions of a note's kernels. */
+#include "lib/note_check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/registry_plugin.h"
 #include "lib/text.h"
 
 enum { PATH_BYTES = 160, NAMES_OFFERED = 128 };
@@ -162,8 +163,8 @@ static void warn(const struct kp_spec *spec, const struct kp_family *family,
 	}
 }
 
-int kp_registry_check(const struct kp_registry *registry, struct kp_note *note,
-	int offset, struct kp_diags *warnings, struct kp_diag *diag)
+int kp_note_check(struct kp_note *note, const struct kp_families *families, int offset,
+	struct kp_diags *warnings, struct kp_diag *diag)
 {
 	/* Large: about 10 KiB. */
 	struct kp_signature *signature = malloc(sizeof(*signature));
@@ -174,8 +175,7 @@ int kp_registry_check(const struct kp_registry *registry, struct kp_note *note,
 	for (size_t i = 0; i < note->n_kernels && result == 0; i++) {
 		struct kp_spec *spec = &note->kernels[i];
 		struct subject subject = {
-			kp_families_find(registry->families, spec->operation), spec, i,
-			diag};
+			kp_families_find(families, spec->operation), spec, i, diag};
 		result = check_kernel(&subject, offset, signature);
 		if (result == 0)
 			warn(spec, subject.family, warnings);
