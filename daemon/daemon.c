@@ -63,6 +63,28 @@ void daemon_changed(struct daemon *daemon)
 	waits_look(daemon);
 }
 
+static void on_identity_kept(void *context, const struct kp_diag *diag)
+{
+	struct daemon *daemon = context;
+	if (diag)
+		log_diag(&daemon->log, LOG_ERROR, diag);
+}
+
+void daemon_identify(struct daemon *daemon)
+{
+	struct kp_diag diag;
+	bool changed = false;
+
+	if (daemon->closing)
+		return;
+	if (kp_registry_identify(daemon->registry, &daemon->decisions, &changed) < 0)
+		kp_diag_no_memory(&diag);
+	else if (!changed || state_keep_decisions(daemon->state, &daemon->decisions,
+				     on_identity_kept, daemon, &diag) == 0)
+		return;
+	log_diag(&daemon->log, LOG_ERROR, &diag);
+}
+
 static enum log_level level_of(enum kp_state state)
 {
 	switch (state) {

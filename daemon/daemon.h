@@ -75,6 +75,12 @@ int daemon_run(struct daemon *daemon);
  */
 const struct kp_table *daemon_table(struct daemon *daemon);
 
+/*
+ * A library has become known: decisions on its name say from now on, and on disk, which
+ * one it is, so that it stays off under every other name.
+ */
+void daemon_identify(struct daemon *daemon);
+
 /* Something has changed: waiting calls look again, the table is kept on disk. */
 void daemon_changed(struct daemon *daemon);
 

@@ -93,6 +93,12 @@ static void commit(struct daemon *daemon, struct call *call, const char *name,
 	}
 	*change = (struct change){daemon, call, changed, 0};
 	memcpy(change->name, name, strlen(name) + 1);
+	/* What is off stays off under other names: the decision says which library. */
+	if (changed && kp_registry_identify(
+			       daemon->registry, &daemon->decisions, &changed) < 0) {
+		kp_diag_no_memory(&diag);
+		goto fail;
+	}
 	if (changed && kp_registry_decide(daemon->registry, &daemon->decisions,
 			       daemon_now(), &diag) < 0)
 		goto fail;
@@ -204,13 +210,29 @@ static int prove(struct daemon *daemon, const char *name, bool *changed)
 	return result;
 }
 
+/* Answers the call when the same library is off by a decision on another name. */
+static bool is_off_as_other(struct daemon *daemon, struct call *call, const char *name)
+{
+	const char *other = kp_registry_disabled_as(daemon->registry, name);
+	struct kp_diag diag;
+
+	if (!other)
+		return false;
+	kp_diag_set(&diag, "disabled_as_other", name,
+		"%s is the library that was disabled as %s: enable %s", name, other,
+		other);
+	call_fail(call, &diag, other);
+	return true;
+}
+
 static void answer_enable(struct daemon *daemon, struct call *call)
 {
 	const char *name = kp_json_text(call_parameters(call), "name");
 
 	/* A name that has left may still be in the list: it is taken out. */
 	bool changed = kp_decisions_enable(&daemon->decisions, name);
-	if (!changed && !resolves(daemon, call, name))
+	if (!changed &&
+		(!resolves(daemon, call, name) || is_off_as_other(daemon, call, name)))
 		return;
 	if (prove(daemon, name, &changed) < 0) {
 		call_reply(call, NULL);

@@ -185,6 +185,7 @@ void scan_take_verdict(void *context, const char *plugin, const char *manifest_d
 	if (kp_registry_apply(scan->daemon->registry, plugin, manifest_digest, verdict,
 		    daemon_now(), &diag) < 0)
 		log_diag(&scan->daemon->log, LOG_ERROR, &diag);
+	daemon_identify(scan->daemon);
 	daemon_changed(scan->daemon);
 }
 

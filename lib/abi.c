@@ -72,14 +72,16 @@ static int check_versions(const struct kp_plugin *plugin, unsigned major, unsign
 {
 	if (plugin->abi_major != major)
 		return kp_diag_set(diag, "abi_major", "kplug_plugin.abi_major",
-			"abi_major: the plugin was built for %u, this kplug has %u; %s",
+			"kplug_plugin.abi_major: the plugin was built for %u, this kplug "
+			"has %u; %s",
 			plugin->abi_major, major,
 			plugin->abi_major > major ? "use a newer kplug"
 						  : "build the plugin with this kplug's "
 						    "kplug/plugin.h");
 	if (plugin->abi_needed > minor)
 		return kp_diag_set(diag, "abi_minor", "kplug_plugin.abi_needed",
-			"abi_needed: the plugin needs %u.%u, this kplug has %u.%u; use a "
+			"kplug_plugin.abi_needed: the plugin needs %u.%u, this kplug has "
+			"%u.%u; use a "
 			"newer "
 			"kplug, or build the plugin to need less",
 			plugin->abi_major, plugin->abi_needed, major, minor);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A decision as the reply of Select. */
+#include "lib/json.h"
 #include "lib/predicate.h"
 #include "lib/rank.h"
 #include "lib/select.h"
-
-static json_t *text_or_null(const char *text)
-{
-	return text ? json_string(text) : json_null();
-}
 
 static json_t *kernel_json(const struct kp_table *table, size_t kernel)
 {
@@ -21,17 +17,14 @@ static json_t *ignored_json(const struct kp_decision *decision)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; list && i < decision->n_ignored; i++) {
-		json_t *item = json_pack("{s:s, s:s, s:o, s:s}", "value",
-			decision->ignored[i].value, "source",
-			kp_override_source_name(decision->ignored[i].source), "code",
-			text_or_null(decision->ignored[i].code), "message",
-			decision->ignored[i].message);
-		if (json_array_append_new(list, item) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; list && i < decision->n_ignored; i++)
+		list = kp_json_append(list,
+			json_pack("{s:s, s:s, s:o, s:o}", "value",
+				decision->ignored[i].value, "source",
+				kp_override_source_name(decision->ignored[i].source),
+				"code", kp_json_clean_or_null(decision->ignored[i].code),
+				"message",
+				kp_json_clean_string(decision->ignored[i].message)));
 	return list;
 }
 
@@ -65,9 +58,9 @@ static json_t *fallback_json(
 		"message", message ? message : "");
 }
 
-static int add_warning(json_t *list, const char *code, json_t *message)
+static json_t *add_warning(json_t *list, const char *code, json_t *message)
 {
-	return json_array_append_new(
+	return kp_json_append(
 		list, json_pack("{s:s, s:o}", "code", code, "message", message));
 }
 
@@ -89,25 +82,22 @@ static json_t *warnings_json(
 	const struct kp_table *table, const struct kp_decision *decision)
 {
 	json_t *list = json_array();
-	int failed = 0;
 
 	if (list && decision->equal_rank)
-		failed |= add_warning(list, "equal_rank", equal_json(table, decision));
+		list = add_warning(list, "equal_rank", equal_json(table, decision));
 	for (size_t i = 0; list && i < decision->warnings.count; i++)
-		failed |= add_warning(list, decision->warnings.items[i].code,
-			json_string(decision->warnings.items[i].message));
-	if (!failed)
-		return list;
-	json_decref(list);
-	return NULL;
+		list = add_warning(list, decision->warnings.items[i].code,
+			kp_json_clean_string(decision->warnings.items[i].message));
+	return list;
 }
 
 json_t *kp_decision_json(const struct kp_table *table, const struct kp_request *request,
 	const struct kp_decision *decision)
 {
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "operation",
-		request->operation, "signature", text_or_null(decision->signature),
-		"device", text_or_null(decision->device), "selected",
+		request->operation, "signature",
+		kp_json_clean_or_null(decision->signature), "device",
+		kp_json_clean_or_null(decision->device), "selected",
 		kernel_json(table, decision->selected), "rank",
 		decision->selected == SIZE_MAX ? json_null()
 					       : kp_rank_json(&decision->rank),

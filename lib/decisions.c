@@ -88,15 +88,26 @@ static int change_disabled(struct kp_disabled *item, const char *reason, int64_t
 {
 	bool differs = item->runtime && !runtime;
 
-	if (replace(&item->reason, reason, &differs) < 0)
+	*changed = false;
+	if (runtime && !item->runtime)
+		return 0;
+	if (reason[0] && replace(&item->reason, reason, &differs) < 0)
 		return -1;
 	if (differs) {
 		item->at = at;
 		item->uid = uid;
-		item->runtime = item->runtime && runtime;
+		item->runtime = runtime;
 	}
 	*changed = differs;
 	return 0;
+}
+
+static void free_disabled(struct kp_disabled *item)
+{
+	free(item->name);
+	free(item->reason);
+	free(item->digest);
+	free(item->package);
 }
 
 int kp_decisions_disable(struct kp_decisions *decisions, const char *name,
@@ -111,10 +122,10 @@ int kp_decisions_disable(struct kp_decisions *decisions, const char *name,
 	if (found)
 		return change_disabled(
 			&decisions->disabled[i], reason, at, uid, runtime, changed);
-	struct kp_disabled item = {strdup(name), strdup(reason), at, uid, runtime};
+	struct kp_disabled item = {
+		strdup(name), strdup(reason), NULL, NULL, at, uid, runtime};
 	if (!item.name || !item.reason || open_gap(&list, i) < 0) {
-		free(item.name);
-		free(item.reason);
+		free_disabled(&item);
 		return -1;
 	}
 	decisions->disabled = (struct kp_disabled *)(void *)list.base;
@@ -132,8 +143,7 @@ bool kp_decisions_enable(struct kp_decisions *decisions, const char *name)
 
 	if (!found)
 		return false;
-	free(decisions->disabled[i].name);
-	free(decisions->disabled[i].reason);
+	free_disabled(&decisions->disabled[i]);
 	close_gap(&list, i);
 	decisions->n_disabled = list.count;
 	return true;
@@ -146,6 +156,88 @@ const struct kp_disabled *kp_decisions_find(
 	bool found;
 	size_t i = place(&list, name, &found);
 	return found ? &decisions->disabled[i] : NULL;
+}
+
+/* Is the decision on this plugin or on one of its kernels? */
+static bool is_of(const struct kp_disabled *item, const char *plugin)
+{
+	size_t length = strlen(plugin);
+	return strncmp(item->name, plugin, length) == 0 &&
+	       (item->name[length] == '\0' || item->name[length] == '/');
+}
+
+static int fill(char **text, const char *known, bool *changed)
+{
+	return *text || !known || !known[0] ? 0 : replace(text, known, changed);
+}
+
+int kp_decisions_identify(struct kp_decisions *decisions, const char *plugin,
+	const char *digest, const char *package, bool *changed)
+{
+	for (size_t i = 0; i < decisions->n_disabled; i++) {
+		struct kp_disabled *item = &decisions->disabled[i];
+		if (!is_of(item, plugin))
+			continue;
+		if (fill(&item->digest, digest, changed) < 0 ||
+			fill(&item->package, package, changed) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_same(const char *kept, const char *given)
+{
+	return kept && given && strcmp(kept, given) == 0;
+}
+
+const struct kp_disabled *kp_decisions_find_library(const struct kp_decisions *decisions,
+	const char *digest, const char *package, const char *kernel)
+{
+	for (size_t i = 0; i < decisions->n_disabled; i++) {
+		const struct kp_disabled *item = &decisions->disabled[i];
+		const char *slash = strchr(item->name, '/');
+		if (kernel ? !slash || strcmp(slash + 1, kernel) != 0 : slash != NULL)
+			continue;
+		if (is_same(item->digest, digest) || is_same(item->package, package))
+			return item;
+	}
+	return NULL;
+}
+
+static int copy_disabled(const struct kp_disabled *from, struct kp_decisions *to)
+{
+	bool changed;
+
+	if (kp_decisions_disable(to, from->name, from->reason, from->at, from->uid,
+		    from->runtime, &changed) < 0)
+		return -1;
+	struct list list = disabled_list(to);
+	struct kp_disabled *item = &to->disabled[place(&list, from->name, &changed)];
+	return fill(&item->digest, from->digest, &changed) < 0
+		       ? -1
+		       : fill(&item->package, from->package, &changed);
+}
+
+int kp_decisions_copy(const struct kp_decisions *from, struct kp_decisions *to)
+{
+	struct kp_decisions copy = {0};
+	bool changed;
+	int result = 0;
+
+	for (size_t i = 0; i < from->n_disabled && result == 0; i++)
+		result = copy_disabled(&from->disabled[i], &copy);
+	for (size_t i = 0; i < from->n_pins && result == 0; i++) {
+		const struct kp_pin *pin = &from->pins[i];
+		result = kp_decisions_pin(
+			&copy, pin->operation, pin->choice, pin->at, pin->uid, &changed);
+	}
+	for (size_t i = 0; i < from->n_enabled && result == 0; i++)
+		result = kp_decisions_prove(&copy, from->enabled[i], true, &changed);
+	if (result < 0)
+		kp_decisions_finish(&copy);
+	else
+		*to = copy;
+	return result;
 }
 
 static int add_enabled(
@@ -241,10 +333,8 @@ void kp_decisions_finish(struct kp_decisions *decisions)
 {
 	if (!decisions)
 		return;
-	for (size_t i = 0; i < decisions->n_disabled; i++) {
-		free(decisions->disabled[i].name);
-		free(decisions->disabled[i].reason);
-	}
+	for (size_t i = 0; i < decisions->n_disabled; i++)
+		free_disabled(&decisions->disabled[i]);
 	for (size_t i = 0; i < decisions->n_pins; i++) {
 		free(decisions->pins[i].operation);
 		free(decisions->pins[i].choice);

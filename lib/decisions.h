@@ -13,13 +13,19 @@
 
 #include "lib/diag.h"
 
-/* name is "plugin" or "plugin/kernel". */
+/*
+ * name is "plugin" or "plugin/kernel". digest and package are those of the plugin's
+ * library when it was first known after the decision: what was turned off is off
+ * under every other name, too, whether or not this one still has a manifest.
+ */
 struct kp_disabled {
 	char *name;
-	char *reason; /* "" when none was given */
-	int64_t at;   /* seconds since 1970 */
-	uint32_t uid; /* who */
-	bool runtime; /* not kept on disk */
+	char *reason;  /* "" when none was given */
+	char *digest;  /* of the library, or NULL: not known yet */
+	char *package; /* the name in its note, or NULL */
+	int64_t at;    /* seconds since 1970 */
+	uint32_t uid;  /* who */
+	bool runtime;  /* not kept on disk */
 };
 
 /* choice is a kernel (plugin/kernel) or a solution. */
@@ -38,8 +44,9 @@ struct kp_decisions {
 };
 
 /*
- * Disabling again replaces the reason; runtime never weakens a kept one.
- * *changed says whether anything is different. -1 only for memory.
+ * Disabling again replaces the reason when one is given; runtime never weakens or
+ * replaces a kept one. *changed says whether anything is different. -1 only for
+ * memory.
  */
 int kp_decisions_disable(struct kp_decisions *decisions, const char *name,
 	const char *reason, int64_t at, uint32_t uid, bool runtime, bool *changed)
@@ -49,6 +56,25 @@ bool kp_decisions_enable(struct kp_decisions *decisions, const char *name);
 /* The entry, or NULL. */
 const struct kp_disabled *kp_decisions_find(
 	const struct kp_decisions *decisions, const char *name);
+
+/*
+ * Says of which library the plugin is, for the decisions on it and on its kernels
+ * that do not say so yet; NULL or "": not known. *changed is set when one is filled.
+ * -1 only for memory.
+ */
+int kp_decisions_identify(struct kp_decisions *decisions, const char *plugin,
+	const char *digest, const char *package, bool *changed)
+	__attribute__((warn_unused_result));
+/*
+ * The first decision on a library with this digest or package, or on a kernel of it;
+ * kernel NULL: on the whole plugin. NULL when there is none.
+ */
+const struct kp_disabled *kp_decisions_find_library(const struct kp_decisions *decisions,
+	const char *digest, const char *package, const char *kernel);
+
+/* All of it anew, the runtime ones included. -1 only for memory, nothing is left. */
+int kp_decisions_copy(const struct kp_decisions *from, struct kp_decisions *to)
+	__attribute__((warn_unused_result));
 
 /* Remembers that an operator enabled an unproven kernel; takes it back. */
 int kp_decisions_prove(struct kp_decisions *decisions, const char *name, bool proven,

@@ -15,16 +15,6 @@ static const char format_prefix[] = "kplug-decisions/";
 
 /* ---- printing --------------------------------------------------------------- */
 
-/* Takes `list` when it is whole, else frees it; NULL stays NULL. */
-static json_t *append(json_t *list, json_t *item)
-{
-	if (list && json_array_append_new(list, item) < 0) {
-		json_decref(list);
-		return NULL;
-	}
-	return list;
-}
-
 static json_t *disabled_json(const struct kp_decisions *decisions)
 {
 	json_t *list = json_array();
@@ -32,11 +22,12 @@ static json_t *disabled_json(const struct kp_decisions *decisions)
 		const struct kp_disabled *item = &decisions->disabled[i];
 		if (item->runtime)
 			continue;
-		list = append(list,
-			json_pack("{s:o, s:o, s:I, s:I}", "name",
-				kp_json_clean_string(item->name), "reason",
-				kp_json_clean_string(item->reason), "at",
-				(json_int_t)item->at, "uid", (json_int_t)item->uid));
+		list = kp_json_append(
+			list, json_pack("{s:o, s:o, s:I, s:I, s:s*, s:s*}", "name",
+				      kp_json_clean_string(item->name), "reason",
+				      kp_json_clean_string(item->reason), "at",
+				      (json_int_t)item->at, "uid", (json_int_t)item->uid,
+				      "digest", item->digest, "package", item->package));
 	}
 	return list;
 }
@@ -46,7 +37,7 @@ static json_t *pins_json(const struct kp_decisions *decisions)
 	json_t *list = json_array();
 	for (size_t i = 0; i < decisions->n_pins; i++) {
 		const struct kp_pin *item = &decisions->pins[i];
-		list = append(list,
+		list = kp_json_append(list,
 			json_pack("{s:o, s:o, s:I, s:I}", "operation",
 				kp_json_clean_string(item->operation), "choice",
 				kp_json_clean_string(item->choice), "at",
@@ -59,7 +50,7 @@ static json_t *enabled_json(const struct kp_decisions *decisions)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < decisions->n_enabled; i++)
-		list = append(list, kp_json_clean_string(decisions->enabled[i]));
+		list = kp_json_append(list, kp_json_clean_string(decisions->enabled[i]));
 	return list;
 }
 
@@ -90,6 +81,8 @@ static const struct kp_json_key disabled_keys[] = {
 	{"reason", KP_JSON_STRING, true},
 	{"at", KP_JSON_INTEGER, true},
 	{"uid", KP_JSON_INTEGER, true},
+	{"digest", KP_JSON_STRING, false},
+	{"package", KP_JSON_STRING, false},
 };
 static const struct kp_json_key pin_keys[] = {
 	{"operation", KP_JSON_STRING, true},
@@ -157,6 +150,9 @@ static int read_disabled(const json_t *item, const char *path,
 	if (kp_decisions_disable(decisions, name, kp_json_text(item, "reason"),
 		    json_integer_value(json_object_get(item, "at")), uid, false,
 		    &changed) < 0)
+		return kp_diag_no_memory(diag);
+	if (kp_decisions_identify(decisions, name, kp_json_text(item, "digest"),
+		    kp_json_text(item, "package"), &changed) < 0)
 		return kp_diag_no_memory(diag);
 	return 0;
 }

@@ -50,6 +50,8 @@ const char *kp_diag_text(const struct kp_diag *diag, char *text, size_t size);
 
 /* Appends a copy. One that is beyond KP_DIAGS_MOST or memory is dropped. */
 void kp_diags_add(struct kp_diags *list, const struct kp_diag *diag);
+/* The same, unless one with this code and message is there. */
+void kp_diags_add_new(struct kp_diags *list, const struct kp_diag *diag);
 void kp_diags_finish(struct kp_diags *list);
 
 #endif

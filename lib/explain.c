@@ -14,13 +14,10 @@ static json_t *exclusions_json(const struct kp_exclusions *exclusions)
 	for (size_t i = 0; list && i < exclusions->count; i++) {
 		const struct kp_exclusion *e = &exclusions->items[i];
 		/* Cutting to fit may have split a character. */
-		json_t *item = json_pack("{s:s, s:o, s:o, s:s}", "code", e->code,
-			"required", kp_json_clean_string(e->required), "actual",
-			kp_json_clean_string(e->actual), "source", e->source);
-		if (json_array_append_new(list, item) < 0) {
-			json_decref(list);
-			return NULL;
-		}
+		list = kp_json_append(list,
+			json_pack("{s:s, s:o, s:o, s:s}", "code", e->code, "required",
+				kp_json_clean_string(e->required), "actual",
+				kp_json_clean_string(e->actual), "source", e->source));
 	}
 	return list;
 }

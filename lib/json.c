@@ -355,6 +355,36 @@ json_t *kp_json_clean_string(const char *bytes)
 	return value;
 }
 
+json_t *kp_json_clean_or_null(const char *bytes)
+{
+	return bytes && bytes[0] ? kp_json_clean_string(bytes) : json_null();
+}
+
+json_t *kp_json_or_null(const json_t *value)
+{
+	return value ? json_incref((json_t *)(uintptr_t)value) : json_null();
+}
+
+json_t *kp_json_append(json_t *list, json_t *item)
+{
+	/* It takes the item in any case, and refuses both of them as NULL. */
+	if (json_array_append_new(list, item) == 0)
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
+json_t *kp_json_merge(json_t *object, json_t *more)
+{
+	if (json_object_update(object, more) == 0) {
+		json_decref(more);
+		return object;
+	}
+	json_decref(object);
+	json_decref(more);
+	return NULL;
+}
+
 const char *kp_json_text(const json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(object, key));

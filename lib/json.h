@@ -74,6 +74,19 @@ const char *kp_json_type_name(const json_t *value);
 /* A new JSON string of bytes that are made safe (kp_text_clean_bytes) first. */
 json_t *kp_json_clean_string(const char *bytes);
 
+/* The same, null for NULL and "". */
+json_t *kp_json_clean_or_null(const char *bytes);
+/* A new reference to the value, to a new null where there is none. */
+json_t *kp_json_or_null(const json_t *value);
+
+/*
+ * For values that are built piece by piece and are NULL when memory was short for
+ * one of them: takes both and gives the list with the item, or NULL.
+ */
+json_t *kp_json_append(json_t *list, json_t *item);
+/* As much for objects: the members of `more` are added. */
+json_t *kp_json_merge(json_t *object, json_t *more);
+
 /* string or NULL of a key that has passed kp_json_check. */
 const char *kp_json_text(const json_t *object, const char *key);
 

@@ -167,12 +167,8 @@ int kp_platform_from_json(
 static json_t *features_json(const struct kp_device_facts *device)
 {
 	json_t *list = json_array();
-	for (size_t i = 0; list && i < device->n_features; i++) {
-		if (json_array_append_new(list, json_string(device->features[i])) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; list && i < device->n_features; i++)
+		list = kp_json_append(list, json_string(device->features[i]));
 	return list;
 }
 
@@ -190,12 +186,7 @@ static json_t *device_json(const struct kp_device_facts *device)
 json_t *kp_platform_json(const struct kp_platform *platform)
 {
 	json_t *devices = json_array();
-	for (size_t i = 0; devices && i < platform->n_devices; i++) {
-		if (json_array_append_new(devices, device_json(&platform->devices[i])) <
-			0) {
-			json_decref(devices);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; devices && i < platform->n_devices; i++)
+		devices = kp_json_append(devices, device_json(&platform->devices[i]));
 	return json_pack("{s:s, s:o}", "name", platform->name, "devices", devices);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/json.h"
 #include "lib/registry_plugin.h"
 #include "lib/text.h"
 
@@ -173,12 +174,8 @@ json_t *kp_registry_pending(const struct kp_registry *registry)
 
 	for (size_t i = 0; names && i < registry->count; i++) {
 		const struct kp_plugin *plugin = registry->plugins[i];
-		if (!is_pending(plugin))
-			continue;
-		if (json_array_append_new(names, json_string(plugin->name)) < 0) {
-			json_decref(names);
-			return NULL;
-		}
+		if (is_pending(plugin))
+			names = kp_json_append(names, json_string(plugin->name));
 	}
 	return names;
 }

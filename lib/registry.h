@@ -6,12 +6,13 @@
  * from the one before.
  *
  * A state is worked out from, in this order: masked; a wrong manifest (rejected);
- * disabled_by_manifest; disabled_by_operator; pending; what the verdict says;
- * duplicate_of. A library (by digest) and the name in a note belong to the first
- * plugin in byte order of name that has them, even while it is disabled, failed
- * or quarantined; what is rejected by itself holds nothing. Kernels of an active
- * plugin can be off by themselves: disabled_by_operator, unproven, unavailable.
- * A pending plugin's kernels stay as they were.
+ * disabled_by_manifest; disabled_by_operator (by this name, or what is no duplicate
+ * by its library or package); pending; what the verdict says; duplicate_of. A library (by
+ * digest) and the name in a note belong to the first plugin in byte order of name that
+ * has them, even while it is disabled, failed or quarantined; what is rejected by itself
+ * holds nothing. Kernels of an active plugin can be off by themselves:
+ * disabled_by_operator, unproven, unavailable. A pending plugin's kernels stay as they
+ * were.
  *
  * Pure: the caller gives times and does all reading and writing. Nothing here
  * depends on the order in which verdicts arrive.
@@ -79,6 +80,22 @@ int kp_registry_apply(struct kp_registry *registry, const char *plugin,
 /* The decisions that hold from now on; borrowed in the call, copied. */
 int kp_registry_decide(struct kp_registry *registry, const struct kp_decisions *decisions,
 	int64_t now, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * Says in the caller's own decisions of which library each disabled name is, where
+ * that has become known: before kp_registry_decide and after kp_registry_apply. Then
+ * it stays off when its manifest leaves and comes back under another name. *changed
+ * is set when something was filled, and is to be kept. -1 only for memory.
+ */
+int kp_registry_identify(
+	const struct kp_registry *registry, struct kp_decisions *decisions, bool *changed)
+	__attribute__((warn_unused_result));
+
+/*
+ * The name under which an operator disabled what is now this plugin or kernel, when
+ * that is another one: enabling the name alone would change nothing. Or NULL.
+ */
+const char *kp_registry_disabled_as(const struct kp_registry *registry, const char *name);
 
 /* Has anything changed since the last kp_registry_table? */
 bool kp_registry_is_dirty(const struct kp_registry *registry);

@@ -75,10 +75,11 @@ static int catch_note(const struct kp_registry *registry, const struct kp_plugin
 static int catch_all(const struct kp_registry *registry, const struct kp_plugin *plugin,
 	struct kp_verdict *verdict, struct catch *catch)
 {
-	for (size_t i = 0; i < verdict->warnings.count; i++)
-		kp_diags_add(&catch->notes, &verdict->warnings.items[i]);
 	if (verdict->note && catch_note(registry, plugin, verdict, catch) < 0)
 		return -1;
+	/* Who identified it has read the note, too, and may have said the same. */
+	for (size_t i = 0; i < verdict->warnings.count; i++)
+		kp_diags_add_new(&catch->notes, &verdict->warnings.items[i]);
 	catch->warnings = kp_warnings_json(&catch->notes);
 	return catch->warnings ? 0 : -1;
 }

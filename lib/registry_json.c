@@ -6,34 +6,19 @@
 #include "lib/json.h"
 #include "lib/registry_plugin.h"
 
-json_t *kp_text_json(const char *text)
-{
-	return text && text[0] ? kp_json_clean_string(text) : json_null();
-}
-
 static json_t *member_or_null(const json_t *object, const char *key)
 {
-	json_t *value = json_object_get(object, key);
-	return value ? json_incref(value) : json_null();
-}
-
-static json_t *value_or_null(json_t *value)
-{
-	return value ? json_incref(value) : json_null();
+	return kp_json_or_null(json_object_get(object, key));
 }
 
 json_t *kp_warnings_json(const struct kp_diags *warnings)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; list && i < warnings->count; i++) {
-		json_t *item = json_pack("{s:s, s:s}", "code", warnings->items[i].code,
-			"message", warnings->items[i].message);
-		if (json_array_append_new(list, item) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; list && i < warnings->count; i++)
+		list = kp_json_append(
+			list, json_pack("{s:s, s:s}", "code", warnings->items[i].code,
+				      "message", warnings->items[i].message));
 	return list;
 }
 
@@ -51,13 +36,16 @@ static json_t *host_json(const struct kp_note *note)
 
 json_t *kp_note_about(const struct kp_note *note)
 {
-	json_t *abi = json_pack("{s:i, s:i, s:i}", "major", (int)note->abi_major, "built",
-		(int)note->abi_built, "needed", (int)note->abi_needed);
+	json_t *abi = json_pack("{s:I, s:I, s:I}", "major", (json_int_t)note->abi_major,
+		"built", (json_int_t)note->abi_built, "needed",
+		(json_int_t)note->abi_needed);
 
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "package", note->name,
-		"version", note->version_text, "author", kp_text_json(note->author),
-		"license", kp_text_json(note->license), "description",
-		kp_text_json(note->description), "abi", abi, "host", host_json(note));
+		"version", note->version_text, "author",
+		kp_json_clean_or_null(note->author), "license",
+		kp_json_clean_or_null(note->license), "description",
+		kp_json_clean_or_null(note->description), "abi", abi, "host",
+		host_json(note));
 }
 
 static json_t *reason_json(const struct kp_plugin *plugin)
@@ -94,8 +82,20 @@ static bool lists_kernels(const struct kp_plugin *plugin)
 	       plugin->state == KP_STATE_PENDING;
 }
 
-static json_t *names_json(
-	const struct kp_registry *registry, const struct kp_plugin *plugin)
+enum which { ALL_KERNELS, DISABLED_KERNELS };
+
+/* Is the kernel itself off by a decision? Of others `unproven` and the like are told. */
+static bool is_disabled(
+	const struct kp_registry *registry, const struct kp_plugin *plugin, size_t kernel)
+{
+	char id[KP_PLUGIN_ID_BYTES];
+
+	kp_table_kernel_id(&registry->latest, kernel, id, sizeof(id));
+	return kp_registry_kernel_decision(registry, plugin, id) != NULL;
+}
+
+static json_t *names_json(const struct kp_registry *registry,
+	const struct kp_plugin *plugin, enum which which)
 {
 	json_t *names = json_array();
 	struct kp_list kernels = kernels_of(registry, plugin);
@@ -103,12 +103,11 @@ static json_t *names_json(
 	if (!lists_kernels(plugin))
 		return names;
 	for (size_t i = 0; names && i < kernels.count; i++) {
-		const char *name =
-			kp_table_kernel_name(&registry->latest, kp_list_get(kernels, i));
-		if (json_array_append_new(names, json_string(name)) < 0) {
-			json_decref(names);
-			return NULL;
-		}
+		size_t kernel = kp_list_get(kernels, i);
+		if (which == ALL_KERNELS || is_disabled(registry, plugin, kernel))
+			names = kp_json_append(names,
+				json_string(
+					kp_table_kernel_name(&registry->latest, kernel)));
 	}
 	return names;
 }
@@ -119,11 +118,12 @@ json_t *kp_registry_plugin_json(const struct kp_registry *registry, const char *
 
 	if (!found)
 		return NULL;
-	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o}", "name", found->name,
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "name", found->name,
 		"package", member_or_null(found->about, "package"), "version",
 		member_or_null(found->about, "version"), "state",
 		kp_state_name(found->state), "reason", reason_json(found), "since",
-		since_json(found), "kernels", names_json(registry, found));
+		since_json(found), "kernels", names_json(registry, found, ALL_KERNELS),
+		"disabled_kernels", names_json(registry, found, DISABLED_KERNELS));
 }
 
 static json_t *kernel_json(const struct kp_table *table, size_t i)
@@ -148,13 +148,9 @@ static json_t *kernels_json(
 	json_t *list = json_array();
 	struct kp_list kernels = kernels_of(registry, plugin);
 
-	for (size_t i = 0; list && i < kernels.count; i++) {
-		json_t *kernel = kernel_json(&registry->latest, kp_list_get(kernels, i));
-		if (json_array_append_new(list, kernel) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; list && i < kernels.count; i++)
+		list = kp_json_append(
+			list, kernel_json(&registry->latest, kp_list_get(kernels, i)));
 	return list;
 }
 
@@ -164,12 +160,13 @@ json_t *kp_library_json(const struct kp_verdict *verdict)
 		return json_pack("{s:n, s:n, s:n, s:n, s:n, s:n, s:n}", "stored",
 			"sha256", "closure", "size", "elf", "probe_ms", "evidence");
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "stored",
-		kp_text_json(verdict->stored), "sha256", kp_text_json(verdict->digest),
-		"closure", kp_text_json(verdict->closure), "size",
+		kp_json_clean_or_null(verdict->stored), "sha256",
+		kp_json_clean_or_null(verdict->digest), "closure",
+		kp_json_clean_or_null(verdict->closure), "size",
 		verdict->bytes > 0 ? json_integer(verdict->bytes) : json_null(), "elf",
-		value_or_null(verdict->elf), "probe_ms",
+		kp_json_or_null(verdict->elf), "probe_ms",
 		verdict->probe_ms >= 0 ? json_real(verdict->probe_ms) : json_null(),
-		"evidence", value_or_null(verdict->evidence));
+		"evidence", kp_json_or_null(verdict->evidence));
 }
 
 json_t *kp_about_json(const json_t *about)
@@ -183,17 +180,6 @@ json_t *kp_about_json(const json_t *about)
 		"host", member_or_null(about, "host"));
 }
 
-json_t *kp_json_merge(json_t *object, json_t *more)
-{
-	if (object && more && json_object_update(object, more) == 0) {
-		json_decref(more);
-		return object;
-	}
-	json_decref(object);
-	json_decref(more);
-	return NULL;
-}
-
 json_t *kp_registry_info_json(const struct kp_registry *registry, const char *plugin)
 {
 	const struct kp_plugin *found = kp_registry_find(registry, plugin);
@@ -205,10 +191,10 @@ json_t *kp_registry_info_json(const struct kp_registry *registry, const char *pl
 	json_t *info = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"name", found->name, "state", kp_state_name(found->state), "reason",
 		reason_json(found), "since", since_json(found), "source",
-		kp_text_json(found->source), "manifest",
-		kp_text_json(manifest ? manifest->path : NULL), "library",
-		kp_text_json(manifest ? manifest->library : NULL), "config",
-		value_or_null(manifest ? manifest->config : NULL), "warnings",
+		kp_json_clean_or_null(found->source), "manifest",
+		kp_json_clean_or_null(manifest ? manifest->path : NULL), "library",
+		kp_json_clean_or_null(manifest ? manifest->library : NULL), "config",
+		kp_json_or_null(manifest ? manifest->config : NULL), "warnings",
 		found->warnings ? json_incref(found->warnings) : json_array(), "kernels",
 		kernels_json(registry, found));
 	info = kp_json_merge(info, kp_about_json(found->about));

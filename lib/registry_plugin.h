@@ -21,6 +21,7 @@ struct kp_standing {
 struct kp_plugin {
 	char *name;
 	bool has_manifest; /* not yet for one that was restored from a table */
+	bool was_disabled; /* in that table: holds until there is a manifest */
 	struct kp_manifest manifest;
 	bool pending; /* a verdict is on its way */
 	bool todo;    /* and somebody must be told so */
@@ -78,9 +79,16 @@ bool kp_plugin_is_valid(const struct kp_plugin *plugin);
  */
 void kp_plugin_settled(const struct kp_registry *registry, const struct kp_plugin *plugin,
 	struct kp_standing *standing);
-/* Of a plugin or kernel that an operator turned off. */
-void kp_standing_disabled(
-	struct kp_standing *standing, const struct kp_disabled *disabled);
+/* Of a plugin or kernel ("plugin/kernel") that an operator turned off. */
+void kp_standing_disabled(struct kp_standing *standing,
+	const struct kp_disabled *disabled, const char *name);
+/*
+ * The decision that holds for a kernel of a plugin, `id` being plugin/kernel: on this
+ * name, or on a kernel of this name in the same library or package. NULL: none.
+ */
+const struct kp_disabled *kp_registry_kernel_decision(const struct kp_registry *registry,
+	const struct kp_plugin *plugin, const char *id);
+const char *kp_plugin_package(const struct kp_plugin *plugin); /* or "" */
 /* Finds out whose duplicate each plugin is. -1: memory, and nothing has changed. */
 int kp_registry_duplicates(struct kp_registry *registry)
 	__attribute__((warn_unused_result));
@@ -94,13 +102,10 @@ int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag
 /* The members of PluginInfo that come from a note. A new object, or NULL. */
 json_t *kp_note_about(const struct kp_note *note);
 /* Parts of PluginInfo, for the two files that make it; new references. */
-json_t *kp_text_json(const char *text); /* null for NULL and "" */
 /* What the note says of the plugin; `about` of kp_note_about, or NULL. */
 json_t *kp_about_json(const json_t *about);
 /* What the verdict says of the library; NULL: nothing. */
 json_t *kp_library_json(const struct kp_verdict *verdict);
-/* Adds the members of `more`; takes both, NULL when either is or memory is short. */
-json_t *kp_json_merge(json_t *object, json_t *more);
 /* Warnings of the interface; a new array, or NULL. */
 json_t *kp_warnings_json(const struct kp_diags *warnings);
 

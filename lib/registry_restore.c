@@ -66,6 +66,7 @@ static int restore_plugin(struct kp_registry *registry, const unsigned char *rec
 	if (!plugin)
 		return -1;
 	plugin->pending = true;
+	plugin->was_disabled = record[KP_PLUGIN_STATE] == KP_STATE_DISABLED;
 	/* It never had a verdict: there is nothing to serve. */
 	if (record[KP_PLUGIN_VERDICT] == KP_STATE_PENDING)
 		return 0;

@@ -25,23 +25,77 @@ static void stand(struct kp_standing *standing, enum kp_state state, const char 
 	standing->source = source;
 }
 
-void kp_standing_disabled(
-	struct kp_standing *standing, const struct kp_disabled *disabled)
+void kp_standing_disabled(struct kp_standing *standing,
+	const struct kp_disabled *disabled, const char *name)
 {
+	bool is_other = strcmp(disabled->name, name) != 0;
+
 	(void)snprintf(standing->text, sizeof(standing->text),
-		"disabled by an operator (uid %u)%s%s%s", disabled->uid,
+		"disabled by an operator (uid %u)%s%s%s%s%s%s", disabled->uid,
+		is_other ? " under the name " : "", is_other ? disabled->name : "",
+		is_other ? ", which must be enabled first" : "",
 		disabled->runtime ? " until the daemon restarts" : "",
 		disabled->reason[0] ? ": " : "", disabled->reason);
 	stand(standing, KP_STATE_DISABLED, "disabled_by_operator", standing->text,
 		"operator");
 }
 
+const char *kp_plugin_package(const struct kp_plugin *plugin)
+{
+	const char *package =
+		json_string_value(json_object_get(plugin->about, "package"));
+	return package ? package : "";
+}
+
+const struct kp_disabled *kp_registry_kernel_decision(const struct kp_registry *registry,
+	const struct kp_plugin *plugin, const char *id)
+{
+	const struct kp_disabled *own = kp_decisions_find(&registry->decisions, id);
+	return own ? own
+		   : kp_decisions_find_library(&registry->decisions,
+			     plugin->verdict.digest, kp_plugin_package(plugin),
+			     strchr(id, '/') + 1);
+}
+
+/*
+ * On this name, or on the same library or package under another one, which may have
+ * no manifest or no verdict now. A duplicate is refused as that.
+ */
+static const struct kp_disabled *decision_on(
+	const struct kp_registry *registry, const struct kp_plugin *plugin)
+{
+	const struct kp_disabled *own =
+		kp_decisions_find(&registry->decisions, plugin->name);
+
+	if (own || !plugin->has_verdict || plugin->original ||
+		plugin->verdict.state != KP_STATE_ACTIVE)
+		return own;
+	return kp_decisions_find_library(&registry->decisions, plugin->verdict.digest,
+		kp_plugin_package(plugin), NULL);
+}
+
+const char *kp_registry_disabled_as(const struct kp_registry *registry, const char *name)
+{
+	const char *slash = strchr(name, '/');
+	char *text = strndup(name, strcspn(name, "/"));
+	const struct kp_plugin *plugin = text ? kp_registry_find(registry, text) : NULL;
+	free(text);
+	if (!plugin)
+		return NULL;
+	const struct kp_disabled *holds = decision_on(registry, plugin);
+	if (!holds && slash)
+		holds = kp_registry_kernel_decision(registry, plugin, name);
+	return holds && strcmp(holds->name, name) != 0 &&
+			       strcmp(holds->name, plugin->name) != 0
+		       ? holds->name
+		       : NULL;
+}
+
 /* By manifest or decision; false: nobody turned it off. */
 static bool is_turned_off(const struct kp_registry *registry,
 	const struct kp_plugin *plugin, struct kp_standing *standing)
 {
-	const struct kp_disabled *disabled =
-		kp_decisions_find(&registry->decisions, plugin->name);
+	const struct kp_disabled *disabled = decision_on(registry, plugin);
 
 	if (plugin->has_manifest && plugin->manifest.masked)
 		stand(standing, KP_STATE_MASKED, "masked",
@@ -56,7 +110,12 @@ static bool is_turned_off(const struct kp_registry *registry,
 		stand(standing, KP_STATE_DISABLED, "disabled_by_manifest",
 			"its manifest says \"enabled\": false", "operator");
 	else if (disabled)
-		kp_standing_disabled(standing, disabled);
+		kp_standing_disabled(standing, disabled, plugin->name);
+	else if (!plugin->has_manifest && plugin->was_disabled)
+		stand(standing, KP_STATE_DISABLED, "disabled",
+			"it was disabled before the restart, and its manifest has not "
+			"been read yet",
+			"daemon");
 	else
 		return false;
 	return true;
@@ -75,9 +134,10 @@ void kp_plugin_settled(const struct kp_registry *registry, const struct kp_plugi
 			plugin->verdict.message, "daemon");
 	} else if (plugin->original) {
 		(void)snprintf(standing->text, sizeof(standing->text),
-			"a duplicate of %s: %s", plugin->original->name,
+			"a duplicate of %s: %s%s", plugin->original->name,
 			plugin->same_digest ? "the same library"
-					    : "the notes have the same name");
+					    : "the notes have the same name, ",
+			plugin->same_digest ? "" : kp_plugin_package(plugin));
 		stand(standing, KP_STATE_REJECTED, "duplicate_of", standing->text,
 			"daemon");
 	} else {
@@ -111,13 +171,6 @@ static bool can_hold(const struct kp_plugin *plugin)
 		       plugin->verdict.state == KP_STATE_QUARANTINED);
 }
 
-static const char *package_of(const struct kp_plugin *plugin)
-{
-	const char *package =
-		json_string_value(json_object_get(plugin->about, "package"));
-	return package ? package : "";
-}
-
 static int compare_digests(const void *a, const void *b)
 {
 	const struct kp_plugin *x = a;
@@ -127,7 +180,7 @@ static int compare_digests(const void *a, const void *b)
 
 static int compare_packages(const void *a, const void *b)
 {
-	return strcmp(package_of(a), package_of(b));
+	return strcmp(kp_plugin_package(a), kp_plugin_package(b));
 }
 
 static void keep(void *plugin)
@@ -155,7 +208,7 @@ static int find_original(void **digests, void **packages, struct kp_plugin *plug
 		return 0;
 	if (plugin->verdict.digest[0])
 		by_digest = holder(digests, plugin, compare_digests);
-	if (package_of(plugin)[0])
+	if (kp_plugin_package(plugin)[0])
 		by_package = holder(packages, plugin, compare_packages);
 	if (!by_digest || !by_package)
 		return -1;
@@ -226,11 +279,36 @@ static int take_standing(struct kp_registry *registry, struct kp_plugin *plugin,
 	return 0;
 }
 
+int kp_registry_identify(
+	const struct kp_registry *registry, struct kp_decisions *decisions, bool *changed)
+{
+	for (size_t i = 0; i < decisions->n_disabled; i++) {
+		const struct kp_disabled *item = &decisions->disabled[i];
+		if (item->digest && item->package)
+			continue;
+		char *name = strndup(item->name, strcspn(item->name, "/"));
+		if (!name)
+			return -1;
+		const struct kp_plugin *plugin = kp_registry_find(registry, name);
+		int result = plugin && plugin->has_verdict
+				     ? kp_decisions_identify(decisions, name,
+					       plugin->verdict.digest,
+					       kp_plugin_package(plugin), changed)
+				     : 0;
+		free(name);
+		if (result < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag *diag)
 {
 	struct kp_standing standing;
+	bool changed;
 
-	if (kp_registry_duplicates(registry) < 0)
+	if (kp_registry_identify(registry, &registry->decisions, &changed) < 0 ||
+		kp_registry_duplicates(registry) < 0)
 		return kp_diag_no_memory(diag);
 	for (size_t i = 0; i < registry->count; i++) {
 		standing_of(registry, registry->plugins[i], &standing);

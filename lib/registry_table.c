@@ -143,13 +143,15 @@ static struct kp_reason said_before(const struct kp_table *table, size_t kernel)
 }
 
 /* A kernel of an active plugin that is turned off by itself. */
-static void stand_kernel(const struct kp_registry *registry, const struct kp_spec *spec,
-	const char *id, struct kp_standing *standing)
+static void stand_kernel(const struct kp_registry *registry,
+	const struct kp_plugin *plugin, const struct kp_spec *spec, const char *id,
+	struct kp_standing *standing)
 {
-	const struct kp_disabled *disabled = kp_decisions_find(&registry->decisions, id);
+	const struct kp_disabled *disabled =
+		kp_registry_kernel_decision(registry, plugin, id);
 
 	if (disabled) {
-		kp_standing_disabled(standing, disabled);
+		kp_standing_disabled(standing, disabled, id);
 	} else if (spec->flags & KP_FLAG_UNPROVEN &&
 		   !kp_decisions_is_proven(&registry->decisions, id)) {
 		standing->state = KP_STATE_DISABLED;
@@ -178,7 +180,7 @@ static int write_kernel(const struct kp_registry *registry, struct kp_build *bui
 	(void)snprintf(id, sizeof(id), "%s/%s", plugin->name, spec.name);
 	kp_plugin_settled(registry, plugin, &standing);
 	if (standing.state == KP_STATE_ACTIVE)
-		stand_kernel(registry, &spec, id, &standing);
+		stand_kernel(registry, plugin, &spec, id, &standing);
 	struct kp_kernel_facts facts = {
 		.plugin = source->plugin,
 		.policy = policy_of(registry, id),

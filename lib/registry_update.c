@@ -131,35 +131,13 @@ int kp_registry_update(struct kp_registry *registry, const struct kp_manifests *
 	return hand_out(registry, todo, n_todo) < 0 ? kp_diag_no_memory(diag) : 0;
 }
 
-static int copy_decisions(const struct kp_decisions *from, struct kp_decisions *to)
-{
-	bool changed;
-	int result = 0;
-
-	for (size_t i = 0; i < from->n_disabled && result == 0; i++) {
-		const struct kp_disabled *d = &from->disabled[i];
-		result = kp_decisions_disable(
-			to, d->name, d->reason, d->at, d->uid, d->runtime, &changed);
-	}
-	for (size_t i = 0; i < from->n_pins && result == 0; i++) {
-		const struct kp_pin *pin = &from->pins[i];
-		result = kp_decisions_pin(
-			to, pin->operation, pin->choice, pin->at, pin->uid, &changed);
-	}
-	for (size_t i = 0; i < from->n_enabled && result == 0; i++)
-		result = kp_decisions_prove(to, from->enabled[i], true, &changed);
-	return result;
-}
-
 int kp_registry_decide(struct kp_registry *registry, const struct kp_decisions *decisions,
 	int64_t now, struct kp_diag *diag)
 {
-	struct kp_decisions copy = {0};
+	struct kp_decisions copy;
 
-	if (copy_decisions(decisions, &copy) < 0) {
-		kp_decisions_finish(&copy);
+	if (kp_decisions_copy(decisions, &copy) < 0)
 		return kp_diag_no_memory(diag);
-	}
 	kp_decisions_finish(&registry->decisions);
 	registry->decisions = copy;
 	registry->dirty = true;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/json.h"
+
 enum { ARCH_MOST = 99999 };
 
 const char *kp_priority_band(int priority)
@@ -97,18 +99,9 @@ int kp_arch_compare(const struct kp_arch *a, const struct kp_arch *b)
 static json_t *strings_json(const struct kp_strings *strings)
 {
 	json_t *out = json_array();
-	for (size_t i = 0; out && i < strings->count; i++) {
-		if (json_array_append_new(out, json_string(strings->items[i])) == 0)
-			continue;
-		json_decref(out);
-		return NULL;
-	}
+	for (size_t i = 0; out && i < strings->count; i++)
+		out = kp_json_append(out, json_string(strings->items[i]));
 	return out;
-}
-
-static json_t *text_json(const char *text)
-{
-	return text ? json_string(text) : json_null();
 }
 
 static json_t *arch_json(const struct kp_arch *arch)
@@ -146,14 +139,9 @@ static json_t *traits_json(const struct kp_spec *spec)
 static json_t *flags_json(unsigned set)
 {
 	json_t *out = json_array();
-	for (size_t i = 0; out && i < FLAGS; i++) {
-		if (!(set & flags[i].bit))
-			continue;
-		if (json_array_append_new(out, json_string(flags[i].name)) == 0)
-			continue;
-		json_decref(out);
-		return NULL;
-	}
+	for (size_t i = 0; out && i < FLAGS; i++)
+		if (set & flags[i].bit)
+			out = kp_json_append(out, json_string(flags[i].name));
 	return out;
 }
 
@@ -177,12 +165,13 @@ json_t *kp_spec_json(const struct kp_spec *spec, const char *plugin, const char 
 		"s:o, s:o, s:o, s:o}",
 		"name", spec->name, "id", id_json(plugin, spec->name), "operation",
 		spec->operation, "revision", (int)spec->revision, "solution",
-		text_json(spec->solution), "priority", spec->priority, "band",
+		kp_json_clean_or_null(spec->solution), "priority", spec->priority, "band",
 		kp_priority_band(spec->priority), "signatures",
 		strings_json(&spec->signatures), "capability",
 		capability_json(&spec->capability), "traits", traits_json(spec), "tags",
 		strings_json(&spec->tags), "features", strings_json(&spec->features),
 		"flags", flags_json(spec->flags), "needs", strings_json(&spec->needs),
-		"layouts", strings_json(&spec->layouts), "state", text_json(state),
-		"reason", reason_json(reason_code, reason_message));
+		"layouts", strings_json(&spec->layouts), "state",
+		kp_json_clean_or_null(state), "reason",
+		reason_json(reason_code, reason_message));
 }

@@ -158,12 +158,8 @@ json_t *kp_scalar_json(const struct kp_scalar *scalar)
 static json_t *in_json(const struct kp_trait *trait)
 {
 	json_t *in = json_array();
-	for (size_t i = 0; in && i < trait->n_in; i++) {
-		if (json_array_append_new(in, kp_scalar_json(&trait->in[i])) == 0)
-			continue;
-		json_decref(in);
-		return NULL;
-	}
+	for (size_t i = 0; in && i < trait->n_in; i++)
+		in = kp_json_append(in, kp_scalar_json(&trait->in[i]));
 	return in;
 }
 

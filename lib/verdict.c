@@ -50,17 +50,6 @@ void kp_verdict_finish(struct kp_verdict *verdict)
 
 /* ---- to JSON --------------------------------------------------------------- */
 
-/* A new reference to the text or to null; for `o?` of json_pack nothing is lost. */
-static json_t *clean_or_null(const char *text)
-{
-	return text ? kp_json_clean_string(text) : json_null();
-}
-
-static json_t *same_or_null(json_t *value)
-{
-	return value ? json_incref(value) : json_null();
-}
-
 static json_t *warning_json(const struct kp_diag *warning)
 {
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s}", "code",
@@ -72,12 +61,8 @@ static json_t *warning_json(const struct kp_diag *warning)
 static json_t *warnings_json(const struct kp_diags *warnings)
 {
 	json_t *list = json_array();
-	for (size_t i = 0; list && i < warnings->count; i++) {
-		if (json_array_append_new(list, warning_json(&warnings->items[i])) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; list && i < warnings->count; i++)
+		list = kp_json_append(list, warning_json(&warnings->items[i]));
 	return list;
 }
 
@@ -86,13 +71,10 @@ static json_t *kernels_json(const struct kp_verdict *verdict)
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < verdict->n_kernels; i++) {
 		const struct kp_availability *kernel = &verdict->kernels[i];
-		json_t *item = json_pack("{s:s, s:b, s:s, s:o}", "kernel", kernel->kernel,
-			"available", kernel->available, "code", kernel->code, "message",
-			clean_or_null(kernel->message));
-		if (json_array_append_new(list, item) < 0) {
-			json_decref(list);
-			return NULL;
-		}
+		list = kp_json_append(list,
+			json_pack("{s:s, s:b, s:s, s:o}", "kernel", kernel->kernel,
+				"available", kernel->available, "code", kernel->code,
+				"message", kp_json_clean_or_null(kernel->message)));
 	}
 	return list;
 }
@@ -103,13 +85,13 @@ json_t *kp_verdict_json(const struct kp_verdict *verdict)
 		"{s:s, s:s, s:o, s:s?, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:f, s:b, "
 		"s:o}",
 		"state", kp_state_name(verdict->state), "code", verdict->code, "message",
-		clean_or_null(verdict->message), "stored", verdict->stored, "digest",
-		verdict->digest, "closure", verdict->closure, "bytes",
-		(json_int_t)verdict->bytes, "note", same_or_null(verdict->note), "elf",
-		same_or_null(verdict->elf), "evidence", same_or_null(verdict->evidence),
-		"warnings", warnings_json(&verdict->warnings), "probe_ms",
-		verdict->probe_ms, "retry", verdict->retry, "kernels",
-		kernels_json(verdict));
+		kp_json_clean_or_null(verdict->message), "stored", verdict->stored,
+		"digest", verdict->digest, "closure", verdict->closure, "bytes",
+		(json_int_t)verdict->bytes, "note", kp_json_or_null(verdict->note), "elf",
+		kp_json_or_null(verdict->elf), "evidence",
+		kp_json_or_null(verdict->evidence), "warnings",
+		warnings_json(&verdict->warnings), "probe_ms", verdict->probe_ms, "retry",
+		verdict->retry, "kernels", kernels_json(verdict));
 }
 
 /* ---- from JSON ------------------------------------------------------------- */

@@ -22,7 +22,7 @@ static void look(const struct kp_verdict *verdict, struct seen *seen)
 		seen->has_note = kp_note_from_json(verdict->note, &seen->note,
 					 &seen->warnings, &seen->why) == 0;
 	for (size_t i = 0; i < verdict->warnings.count; i++)
-		kp_diags_add(&seen->warnings, &verdict->warnings.items[i]);
+		kp_diags_add_new(&seen->warnings, &verdict->warnings.items[i]);
 }
 
 static void look_away(struct seen *seen)
@@ -37,14 +37,9 @@ static json_t *kernels_json(const struct seen *seen)
 	json_t *list = json_array();
 	size_t count = seen->has_note ? seen->note.n_kernels : 0;
 
-	for (size_t i = 0; list && i < count; i++) {
-		json_t *kernel = kp_spec_json(
-			&seen->note.kernels[i], seen->note.name, NULL, NULL, NULL);
-		if (json_array_append_new(list, kernel) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
+	for (size_t i = 0; list && i < count; i++)
+		list = kp_json_append(list, kp_spec_json(&seen->note.kernels[i],
+						    seen->note.name, NULL, NULL, NULL));
 	return list;
 }
 
@@ -96,7 +91,7 @@ json_t *kp_verdict_info_json(const struct kp_verdict *verdict, const char *file)
 	json_t *info = json_pack("{s:o, s:s, s:o, s:n, s:n, s:n, s:o, s:n, s:o, s:o}",
 		"name", name_json(file), "state", state_of(&seen), "reason",
 		reason_json(&seen), "since", "source", "manifest", "library",
-		kp_text_json(file), "config", "warnings",
+		kp_json_clean_or_null(file), "config", "warnings",
 		kp_warnings_json(&seen.warnings), "kernels", kernels_json(&seen));
 	info = kp_json_merge(info, kp_about_json(about));
 	info = kp_json_merge(info, kp_library_json(verdict));

@@ -66,13 +66,42 @@ START_TEST(disabling_again_replaces_the_reason_and_says_so)
 }
 END_TEST
 
+static const char *const no_reason[] = {NULL, ""};
+
+START_TEST(disabling_again_without_a_reason_keeps_the_one_there_is)
+{
+	struct kp_decisions d = {0};
+	bool changed = true;
+	disable(&d, "x", "crashes", _i >= 2);
+	ck_assert_int_eq(
+		kp_decisions_disable(&d, "x", no_reason[_i % 2], 5, 6, _i >= 2, &changed),
+		0);
+	ck_assert(!changed);
+	ck_assert_str_eq(d.disabled[0].reason, "crashes");
+	ck_assert_int_eq(d.disabled[0].at, 1700000000);
+	ck_assert_uint_eq(d.disabled[0].uid, 1000);
+	/* Only that it is kept from now on is different. */
+	ck_assert_int_eq(
+		kp_decisions_disable(&d, "x", no_reason[_i % 2], 5, 6, false, &changed),
+		0);
+	ck_assert(changed == (_i >= 2));
+	ck_assert_str_eq(d.disabled[0].reason, "crashes");
+	ck_assert(!d.disabled[0].runtime);
+	kp_decisions_finish(&d);
+}
+END_TEST
+
 START_TEST(runtime_never_weakens_what_is_kept)
 {
 	struct kp_decisions d = {0};
 	bool changed;
-	disable(&d, "kept", "", false);
-	disable(&d, "kept", "again", true);
+	disable(&d, "kept", "crashes", false);
+	ck_assert_int_eq(
+		kp_decisions_disable(&d, "kept", "again", 1, 1, true, &changed), 0);
+	ck_assert(!changed);
 	ck_assert(!d.disabled[0].runtime);
+	ck_assert_str_eq(d.disabled[0].reason, "crashes");
+	ck_assert_int_eq(d.disabled[0].at, 1700000000);
 	disable(&d, "now", "", true);
 	ck_assert_int_eq(kp_decisions_disable(&d, "now", "", 1, 1, false, &changed), 0);
 	ck_assert(changed);
@@ -105,6 +134,56 @@ START_TEST(a_pin_is_set_replaced_and_removed)
 }
 END_TEST
 
+START_TEST(t48_a_library_is_found_under_every_other_name)
+{
+	struct kp_decisions d = {0};
+	bool changed = false;
+	disable(&d, "x", "", false);
+	disable(&d, "x/mm", "", false);
+	disable(&d, "xy", "", false);
+	ck_assert_ptr_null(kp_decisions_find_library(&d, "", "", NULL));
+	ck_assert_int_eq(kp_decisions_identify(&d, "x", "d1", "", &changed), 0);
+	ck_assert(changed);
+	ck_assert_ptr_null(kp_decisions_find(&d, "xy")->digest);
+	changed = false;
+	ck_assert_int_eq(kp_decisions_identify(&d, "x", "d2", NULL, &changed), 0);
+	ck_assert(!changed);
+	ck_assert_int_eq(kp_decisions_identify(&d, "x", "d2", "pkg", &changed), 0);
+	ck_assert(changed);
+	ck_assert_str_eq(kp_decisions_find_library(&d, "d1", "", NULL)->name, "x");
+	ck_assert_str_eq(kp_decisions_find_library(&d, "d9", "pkg", NULL)->name, "x");
+	ck_assert_str_eq(kp_decisions_find_library(&d, "d1", NULL, "mm")->name, "x/mm");
+	ck_assert_ptr_null(kp_decisions_find_library(&d, "d1", "pkg", "other"));
+	ck_assert_ptr_null(kp_decisions_find_library(&d, "d2", "other", NULL));
+	ck_assert(kp_decisions_enable(&d, "x"));
+	ck_assert_ptr_null(kp_decisions_find_library(&d, "d1", "pkg", NULL));
+	kp_decisions_finish(&d);
+}
+END_TEST
+
+START_TEST(a_copy_has_all_of_it)
+{
+	struct kp_decisions d = {0};
+	struct kp_decisions copy;
+	bool changed;
+	disable(&d, "x", "slow", true);
+	disable(&d, "y/mm", "", false);
+	ck_assert_int_eq(kp_decisions_identify(&d, "x", "d1", "pkg", &changed), 0);
+	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", "x86/mm", 42, 7, &changed), 0);
+	ck_assert_int_eq(kp_decisions_prove(&d, "neon/mm", true, &changed), 0);
+	ck_assert_int_eq(kp_decisions_copy(&d, &copy), 0);
+	kp_decisions_finish(&d);
+	ck_assert(copy.disabled[0].runtime);
+	ck_assert_str_eq(copy.disabled[0].reason, "slow");
+	ck_assert_str_eq(copy.disabled[0].digest, "d1");
+	ck_assert_str_eq(copy.disabled[0].package, "pkg");
+	ck_assert_ptr_null(kp_decisions_find(&copy, "y/mm")->digest);
+	ck_assert_str_eq(copy.pins[0].choice, "x86/mm");
+	ck_assert(kp_decisions_is_proven(&copy, "neon/mm"));
+	kp_decisions_finish(&copy);
+}
+END_TEST
+
 START_TEST(an_unproven_kernel_is_remembered_until_taken_back)
 {
 	struct kp_decisions d = {0};
@@ -130,6 +209,7 @@ START_TEST(the_text_comes_back_without_what_is_for_this_run)
 	bool changed;
 	disable(&d, "slow", "too \"slow\"\n\u00e9", false);
 	disable(&d, "now", "", true);
+	ck_assert_int_eq(kp_decisions_identify(&d, "slow", "d1", "pkg", &changed), 0);
 	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", "x86/mm", 42, 7, &changed), 0);
 	ck_assert_int_eq(kp_decisions_prove(&d, "neon/mm", true, &changed), 0);
 	char *text = kp_decisions_print(&d);
@@ -141,6 +221,8 @@ START_TEST(the_text_comes_back_without_what_is_for_this_run)
 	ck_assert_str_eq(back.disabled[0].reason, "too \"slow\"\n\u00e9");
 	ck_assert_int_eq(back.disabled[0].at, 1700000000);
 	ck_assert_uint_eq(back.disabled[0].uid, 1000);
+	ck_assert_str_eq(back.disabled[0].digest, "d1");
+	ck_assert_str_eq(back.disabled[0].package, "pkg");
 	ck_assert_int_eq(back.pins[0].at, 42);
 	ck_assert_str_eq(back.pins[0].choice, "x86/mm");
 	ck_assert(kp_decisions_is_proven(&back, "neon/mm"));
@@ -238,6 +320,10 @@ int main(void)
 	tcase_add_test(tcase, disabled_names_are_in_byte_order);
 	tcase_add_test(tcase, enabling_a_plugin_leaves_its_kernels_disabled);
 	tcase_add_test(tcase, disabling_again_replaces_the_reason_and_says_so);
+	tcase_add_loop_test(
+		tcase, disabling_again_without_a_reason_keeps_the_one_there_is, 0, 4);
+	tcase_add_test(tcase, t48_a_library_is_found_under_every_other_name);
+	tcase_add_test(tcase, a_copy_has_all_of_it);
 	tcase_add_test(tcase, runtime_never_weakens_what_is_kept);
 	tcase_add_test(tcase, a_pin_is_set_replaced_and_removed);
 	tcase_add_test(tcase, an_unproven_kernel_is_remembered_until_taken_back);

@@ -104,6 +104,26 @@ class Disabled(Case):
         daemon.call("Retry", name="c")
         self.assertEqual(self.selected(daemon), "b/square")
 
+    def test_t48_a_copy_stays_off_when_the_disabled_one_leaves(self):
+        for name, kernel_id in (("c", None), ("c/square", "z/square")):
+            daemon = self.ranked()
+            shutil.copy2(daemon.library_path("c"), daemon.library_path("z"))
+            daemon.manifest("z")
+            daemon.call("Disable", name=name, reason="wrong sums")
+            daemon.remove("c")
+            for again in (lambda d=daemon: d.call("Reload"), daemon.restart):
+                again()
+                daemon.settle()
+                reply = daemon.select(SQUARE)
+                self.assertEqual(reply["selected"], "b/square")
+                self.assertIn("wrong sums", reply["fallback_from"]["message"])
+                self.assertFalse(daemon.call("IsEnabled", name="z/square")["enabled"])
+                with self.assertRaises(VarlinkError) as caught:
+                    daemon.call("Enable", name=kernel_id or "z")
+                self.assertEqual(caught.exception.code, "disabled_as_other")
+            self.assertTrue(daemon.call("Enable", name=name)["changed"])
+            self.assertEqual(self.selected(daemon), "z/square")
+
     def test_t48_what_is_disabled_names_itself_as_what_was_fallen_back_from(self):
         daemon = self.ranked()
         for name, kernel_id in (("c", "c/square"), ("c/square", "c/square")):
