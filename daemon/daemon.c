@@ -282,7 +282,8 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 		&(struct pipeline_options){.plugin_dir = options->plugin_dir,
 			.store_dir = store,
 			.cache_dir = options->cache_dir,
-			.platform = daemon->platform_text},
+			.platform = daemon->platform_text,
+			.system = options->system},
 		scan_take_verdict, daemon->scan);
 	free(store);
 	return daemon->pipeline ? 0 : kp_diag_no_memory(diag);

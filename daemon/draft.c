@@ -17,7 +17,11 @@
 
 static const uint64_t file_most = (uint64_t)STORE_FILE_MIB << 20;
 
-/* The copies are files "0", "1", ... of the directory until it is kept. */
+/*
+ * The copies are files "0", "1", ... of the directory until it is kept. It is ours
+ * alone: what a library reaches may be anything, and is not published before it is
+ * known to be a library.
+ */
 struct draft {
 	struct store *store;
 	char name[16]; /* of the directory in the store, or "" */
@@ -44,7 +48,7 @@ static int make_dir(struct draft *draft, struct kp_diag *diag)
 	free(path);
 	draft->fd = openat(draft->store->fd, draft->name,
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (draft->fd < 0 || fchmod(draft->fd, 0755) < 0)
+	if (draft->fd < 0)
 		return kp_diag_set(diag, "write_failed", draft->store->dir,
 			"cannot use a directory of the store %s: %s", draft->store->dir,
 			strerror(errno));
@@ -205,6 +209,21 @@ static enum draft_result copy_settled(struct draft *draft, int from,
 	return DRAFT_ADDED;
 }
 
+/* May everybody have it, and be told to load it? */
+static int check_for_all(const struct stat *st, const char *path, struct kp_diag *diag)
+{
+	uid_t owner = geteuid();
+
+	if (!(st->st_mode & S_IROTH))
+		return kp_diag_set(diag, "not_world_readable", path,
+			"%s has mode %04o: what is not readable by everybody is not "
+			"copied to where it would be",
+			path, (unsigned)st->st_mode & 07777);
+	if (kp_file_trusted(st, path, owner, diag) < 0)
+		return -1;
+	return kp_file_way_trusted(path, owner, diag);
+}
+
 static enum draft_result add(struct draft *draft, struct draft_file *file,
 	unsigned *wait_ms, struct kp_diag *diag)
 {
@@ -219,7 +238,7 @@ static enum draft_result add(struct draft *draft, struct draft_file *file,
 		kp_diag_set(diag, "file_too_large", file->from,
 			"%s has %lld bytes; %d MiB are the most", file->from,
 			(long long)st.st_size, STORE_FILE_MIB);
-	else
+	else if (!draft->store->for_all || check_for_all(&st, file->from, diag) == 0)
 		result = copy_settled(draft, from, file, wait_ms, diag);
 	kp_file_close(&from);
 	return result;

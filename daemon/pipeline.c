@@ -172,6 +172,8 @@ static void open_work(struct lane_job *job)
 
 	pipeline->store =
 		store_open(pipeline->settings.store_dir, NULL, &pipeline->store_diag);
+	if (pipeline->store && pipeline->settings.system)
+		store_serve_all(pipeline->store);
 	opening->failed = cache_read(&pipeline->cache, pipeline->settings.cache_dir,
 		(int64_t)time(NULL), &opening->diag);
 }
@@ -200,6 +202,7 @@ static int copy_settings(
 	own->store_dir = strdup(options->store_dir);
 	own->cache_dir = strdup(options->cache_dir);
 	own->platform = strdup(options->platform);
+	own->system = options->system;
 	return own->plugin_dir && own->store_dir && own->cache_dir && own->platform ? 0
 										    : -1;
 }
@@ -355,6 +358,8 @@ void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manife
 	if (!stale || !asked || pipeline->closing || gather(pipeline, stale) < 0) {
 		stale_free(stale);
 		free(asked);
+		/* Whoever asked waits for an answer: without memory nothing is known. */
+		found(context, NULL, 0);
 		return;
 	}
 	*asked = (struct asked){pipeline, found, context};

@@ -20,7 +20,9 @@ struct pipeline_options {
 	const char *plugin_dir;
 	const char *store_dir; /* STATE/store: made when missing, 0755 */
 	const char *cache_dir;
-	const char *platform;  /* a text that changes when the devices do: part of the cache key */
+	const char *platform; /* a text that changes when the devices do: part of the
+				 cache key */
+	bool system; /* serves all users: nothing that others may change is taken */
 };
 
 /*
@@ -38,8 +40,8 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
  * without a callback. `fresh`: forget what the cache knows. Copies the manifest.
  * The caller has checked that it is right and not masked.
  */
-int pipeline_start(struct pipeline *pipeline, const struct kp_manifest *manifest, bool fresh)
-	__attribute__((warn_unused_result));
+int pipeline_start(struct pipeline *pipeline, const struct kp_manifest *manifest,
+	bool fresh) __attribute__((warn_unused_result));
 void pipeline_cancel(struct pipeline *pipeline, const char *plugin);
 size_t pipeline_active(const struct pipeline *pipeline);
 
@@ -50,15 +52,17 @@ const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline);
  * Has the library of an active plugin changed since its verdict (dev, inode,
  * size, mtime, ctime of the library and of what it reaches, presence of a missing
  * one)? Stats in the pool, then calls back with the names to start again
- * (valid in the call).
+ * (valid in the call); with none, before it returns, when memory is exhausted.
  */
 void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
-	void (*found)(void *context, const char *const *plugins, size_t count), void *context);
+	void (*found)(void *context, const char *const *plugins, size_t count),
+	void *context);
 
 /*
  * Cancels everything, writes what the cache has new, waits for what cannot be
  * cancelled, then calls `closed`, and frees. The pool must still be there.
  */
-void pipeline_close(struct pipeline *pipeline, void (*closed)(void *context), void *context);
+void pipeline_close(
+	struct pipeline *pipeline, void (*closed)(void *context), void *context);
 
 #endif

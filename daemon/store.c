@@ -111,6 +111,11 @@ struct store *store_open(const char *dir, const char *boot, struct kp_diag *diag
 	return store;
 }
 
+void store_serve_all(struct store *store)
+{
+	store->for_all = true;
+}
+
 void store_close(struct store *store)
 {
 	if (!store)

@@ -38,6 +38,14 @@ struct store *store_open(const char *dir, const char *boot, struct kp_diag *diag
 void store_close(struct store *store); /* NULL is fine */
 
 /*
+ * The store of a system's daemon, before its first draft: what goes in is published to
+ * everybody and loaded by everybody. It takes no file that is not readable by all
+ * (not_world_readable), and none that others than root and this process's user may
+ * change or replace (not_trusted).
+ */
+void store_serve_all(struct store *store);
+
+/*
  * Is this entry here and right? An entry that was not hashed since the boot is;
  * one that is not what its name says is set aside, *damaged set (may be NULL).
  */
@@ -73,7 +81,8 @@ enum draft_result {
 /*
  * Copies and hashes the file of an absolute path in one pass. Codes of
  * kp_file_open and digest_copy, dangling_link, too_many_files, outside (more than
- * STORE_UPS directories above the library).
+ * STORE_UPS directories above the library), those of store_serve_all. Nobody else sees
+ * the copy before draft_keep.
  */
 enum draft_result draft_add(struct draft *draft, const char *path, unsigned *wait_ms,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

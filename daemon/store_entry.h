@@ -10,6 +10,7 @@ struct store {
 	char boot[64];
 	int fd;	   /* of dir */
 	int marks; /* of .boot/<boot>, or -1 */
+	bool for_all;
 };
 
 /* Remembers that the entry is right, for this boot. */

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/origin.h"
+#include "lib/file.h"
 
 static const char loader_cache[] = "/etc/ld.so.cache";
 
@@ -24,6 +26,24 @@ static bool digest_is_wanted(const struct way *way, const char *digest)
 	return !way->manifest.sha256[0] || strcmp(way->manifest.sha256, digest) == 0;
 }
 
+static bool serves_all(const struct way *way)
+{
+	return pipeline_settings(way->pipeline)->system;
+}
+
+/*
+ * Files are as they were; whether others may put another in the place of one is asked
+ * again, of a system's daemon.
+ */
+static bool is_trusted_still(const struct way *way, const struct trace *trace)
+{
+	for (size_t i = 0; serves_all(way) && i < trace->count; i++)
+		if (trace->items[i].stamp.exists &&
+			kp_file_way_trusted(trace->items[i].path, geteuid(), NULL) < 0)
+			return false;
+	return true;
+}
+
 void way_look(struct lane_job *job)
 {
 	struct way *way = way_of(job);
@@ -31,7 +51,7 @@ void way_look(struct lane_job *job)
 	struct store *store = pipeline_store(way->pipeline);
 
 	way->hit = digest_is_wanted(way, file->digest) && file->trace->proof &&
-		   trace_holds(file->trace) &&
+		   trace_holds(file->trace) && is_trusted_still(way, file->trace) &&
 		   (!file->closure[0] || store_has(store, file->closure, &way->damaged));
 }
 
@@ -49,13 +69,22 @@ static int trace_path(struct way *way, const char *path)
 	return trace_add(way->trace, path, &stamp) < 0 ? out_of_memory(way) : 0;
 }
 
+/* What was found wrong may be a directory on the way: when it is mended, we look again.
+ */
+static void trace_wrong(struct way *way, const char *path)
+{
+	(void)trace_path(way, path);
+	if (way->diag.object[0] == '/')
+		(void)trace_path(way, way->diag.object);
+}
+
 /* Adds a file to the draft and to the trace, also one that is wrong. */
 static int add(struct way *way, const char *path)
 {
 	way->result = draft_add(way->draft, path, &way->wait_ms, &way->diag);
 	if (way->result != DRAFT_ADDED) {
 		if (way->result == DRAFT_WRONG)
-			(void)trace_path(way, path);
+			trace_wrong(way, path);
 		return -1;
 	}
 	const struct draft_file *file =
@@ -142,15 +171,34 @@ static int found(void *context, const char *path, bool exists)
 	return draft_has(way->draft, path) ? 0 : add(way, path);
 }
 
+/*
+ * A name is searched for; a path is loaded as it is, and must be the same for every
+ * host: "../x.so" is decided by its directory, "$ORIGIN/../x.so" is no part of the entry.
+ */
+static int check_name(struct way *way, const struct origin *origin, const char *name)
+{
+	bool is_path = strchr(name, '/') != NULL;
+	bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+
+	if (!is_dots && (!is_path || (name[0] == '/' && !strstr(name, "/../"))))
+		return 0;
+	way->result = DRAFT_WRONG;
+	return kp_diag_set(&way->diag, "outside", origin->path,
+		"%s needs %s: neither a name to search for nor an absolute path",
+		origin->path, name);
+}
+
 static int search_names(struct way *way, const struct origin *origin, const json_t *names)
 {
 	size_t i;
-	json_t *name;
+	json_t *item;
 
-	json_array_foreach (names, i, name)
-		if (json_is_string(name) &&
-			origin_search(origin, json_string_value(name), found, way) != 0)
+	json_array_foreach (names, i, item) {
+		const char *name = json_string_value(item);
+		if (name && (check_name(way, origin, name) < 0 ||
+				    origin_search(origin, name, found, way) != 0))
 			return -1;
+	}
 	return 0;
 }
 
@@ -227,6 +275,19 @@ static int trace_missing(struct way *way, const json_t *need, const char *name)
 	return 0;
 }
 
+/* What is loaded with it is loaded by everybody, too. */
+static int check_need(struct way *way, const char *path)
+{
+	struct stat st;
+
+	if (!serves_all(way) || stat(path, &st) < 0 ||
+		(kp_file_trusted(&st, path, geteuid(), &way->diag) == 0 &&
+			kp_file_way_trusted(path, geteuid(), &way->diag) == 0))
+		return 0;
+	trace_wrong(way, path);
+	return -1;
+}
+
 /* A line of what the verdict depends on; files of the entry are in its closure. */
 static int print_need(struct way *way, const json_t *need, FILE *out)
 {
@@ -242,6 +303,8 @@ static int print_need(struct way *way, const json_t *need, FILE *out)
 	}
 	if (draft_has(way->draft, path))
 		return 0;
+	if (check_need(way, path) < 0)
+		return -1;
 	stamp_take(path, &stamp);
 	fprintf(out, "%s %s %lld %lld\n", name, path, (long long)stamp.size,
 		(long long)stamp.mtime);
@@ -300,10 +363,8 @@ void way_keep(struct lane_job *job)
 	free(way->entry);
 	way->entry = NULL;
 	way->result = DRAFT_WRONG;
-	if (draft_keep(way->draft, way->closure, &way->entry, &way->damaged, &way->diag) <
-		0)
-		return;
-	if (print_deps(way) < 0)
+	if (print_deps(way) < 0 || draft_keep(way->draft, way->closure, &way->entry,
+					   &way->damaged, &way->diag) < 0)
 		return;
 	if (list_parts(way) < 0) {
 		json_decref(way->parts);

@@ -200,6 +200,34 @@ class Beside(unittest.TestCase):
         self.assertIn("libbundled.so.1", plugin["reason"]["message"])
 
 
+class System(unittest.TestCase):
+    """A daemon that serves all users takes nothing that one of them may change."""
+
+    def plugin(self, change):
+        with Daemon(system=True) as daemon:
+            make_plugin(daemon.library_path("good"), "good")
+            change(daemon.library_path("good"))
+            daemon.manifest("good")
+            daemon.call("Reload")
+            return daemon.plugins()["good"]
+
+    def expect(self, plugin, *words):
+        self.assertEqual(plugin["state"], "rejected", plugin)
+        self.assertEqual(plugin["reason"]["code"], "not_trusted")
+        for word in words:
+            self.assertIn(word, plugin["reason"]["message"])
+
+    def test_t14_library_of_ours_is_taken(self):
+        self.assertEqual(self.plugin(lambda path: None)["state"], "active")
+
+    def test_t14_library_that_everybody_may_write_is_rejected(self):
+        self.expect(self.plugin(lambda path: os.chmod(path, 0o666)), "good.so", "0666")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give a file to another user")
+    def test_t14_library_of_another_user_is_rejected(self):
+        self.expect(self.plugin(lambda path: os.chown(path, 12345, -1)), "good.so", "12345")
+
+
 class Forged(unittest.TestCase):
     """A plugin that writes what its worker would: it lies about itself, and gains nothing."""
 

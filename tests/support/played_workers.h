@@ -171,6 +171,7 @@ static struct kp_verdict verdict; /* the last one */
 static size_t verdicts;
 static char verdict_of[65], verdict_manifest[17];
 static const char *platform;
+static bool serves_all; /* as a system daemon's */
 static struct kp_diag diag;
 
 static inline void make(void)
@@ -213,7 +214,7 @@ static inline void done(
 static inline void start(void)
 {
 	const struct pipeline_options options = {
-		plugin_dir, store_dir, cache_dir, platform};
+		plugin_dir, store_dir, cache_dir, platform, serves_all};
 	pipeline = pipeline_new(&loop, &workers, &options, done, NULL);
 	ck_assert_ptr_nonnull(pipeline);
 }
