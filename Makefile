@@ -70,6 +70,7 @@ CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
+.SECONDARY:
 .PHONY: all help setup setup-check setup-lint demo check check-long check-fresh cases flake \
 	asan ubsan lint format install uninstall clean tests programs
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -237,8 +238,10 @@ class Socket(Case):
             (False, ["list"], None),
         ]:
             daemon = self.daemon(system=system)
+            # The build may be where others cannot look.
+            own = shutil.copy(program, daemon.place)
             done = subprocess.run(
-                ["/usr/bin/python3", "-c", script, program, "--socket", daemon.socket, *arguments],
+                ["/usr/bin/python3", "-c", script, own, "--socket", daemon.socket, *arguments],
                 capture_output=True,
                 text=True,
                 check=False,
