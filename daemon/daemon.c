@@ -22,7 +22,7 @@
 #include "lib/version.h"
 
 enum {
-	ENDING_MS = 1500, /* then what still hangs is left behind */
+	ENDING_MS = 1800, /* then what still hangs is left behind; the pool needs 500 */
 	SLOTS_MOST = 8,
 };
 
@@ -125,10 +125,18 @@ static void on_files_changed(void *context)
 
 /* ---- the end ---- */
 
+/* Last: as long as anything may still write below it, nobody else takes its lock. */
+static void close_state(struct daemon *daemon)
+{
+	state_close(daemon->state);
+	daemon->state = NULL;
+}
+
 static void on_pool_closed(void *context)
 {
 	struct daemon *daemon = context;
 	daemon->pool = NULL;
+	close_state(daemon);
 }
 
 static void on_pipeline_closed(void *context)
@@ -161,8 +169,8 @@ static void close_everything(struct daemon *daemon)
 		pipeline_close(daemon->pipeline, on_pipeline_closed, daemon);
 	else if (daemon->pool)
 		pool_close(daemon->pool, on_pool_closed, daemon);
-	state_close(daemon->state);
-	daemon->state = NULL;
+	else
+		close_state(daemon);
 	(void)uv_timer_start(&daemon->guard, on_guard, ENDING_MS, 0);
 	uv_unref((uv_handle_t *)&daemon->guard);
 }
@@ -179,6 +187,7 @@ static void daemon_finish(struct daemon *daemon)
 	kp_families_finish(&daemon->families);
 	kp_platform_finish(&daemon->platform);
 	kp_diags_finish(&daemon->warnings);
+	kp_diags_finish(&daemon->lost);
 	free(daemon->platform_text);
 	idl_free(daemon->idl);
 }
@@ -239,15 +248,24 @@ static int read_inputs(struct daemon *daemon, struct kp_diag *diag)
 }
 
 /* The last good table serves until the first scan has ended. */
-static void restore_table(struct daemon *daemon)
+static int restore_table(struct daemon *daemon, struct kp_diag *diag)
 {
-	struct kp_diag diag;
+	struct kp_table table;
 	size_t size = 0;
-	void *bytes = state_table(daemon->state, &size, &daemon->warnings);
+	void *bytes = NULL;
 
-	if (bytes && kp_registry_restore(daemon->registry, bytes, size, &diag) < 0)
-		state_table_is_damaged(daemon->state, &diag, &daemon->warnings);
+	if (state_table(daemon->state, &bytes, &size, &daemon->warnings, diag) < 0)
+		return -1;
+	if (!bytes)
+		return 0;
+	int result = kp_registry_restore(daemon->registry, bytes, size, diag);
 	free(bytes);
+	if (result == 0 && kp_registry_latest(daemon->registry, &table))
+		daemon->generation.number = kp_table_generation(&table);
+	if (result == 0 || strcmp(diag->code, "no_memory") == 0)
+		return result;
+	state_table_is_damaged(daemon->state, diag, &daemon->warnings);
+	return 0;
 }
 
 static int start_registry(struct daemon *daemon, struct kp_diag *diag)
@@ -258,12 +276,12 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 		return -1;
 	daemon->registry = kp_registry_new(
 		&daemon->families, &daemon->platform, &host, on_change, daemon);
-	if (!daemon->registry ||
-		state_decisions(daemon->state, &daemon->decisions, &daemon->warnings) < 0)
+	if (!daemon->registry)
 		return kp_diag_no_memory(diag);
-	restore_table(daemon);
-	if (kp_registry_decide(daemon->registry, &daemon->decisions, daemon_now(), diag) <
-		0)
+	if (state_decisions(daemon->state, &daemon->decisions, &daemon->lost, diag) < 0 ||
+		restore_table(daemon, diag) < 0 ||
+		kp_registry_decide(
+			daemon->registry, &daemon->decisions, daemon_now(), diag) < 0)
 		return -1;
 	return generation_publish(&daemon->generation, daemon->registry, diag);
 }
@@ -297,6 +315,12 @@ static void start_watch(struct daemon *daemon)
 		kp_diags_add(&daemon->warnings, &diag);
 }
 
+static void log_warnings(struct log *log, const struct kp_diags *warnings)
+{
+	for (size_t i = 0; i < warnings->count; i++)
+		log_diag(log, LOG_WARNING, &warnings->items[i]);
+}
+
 static int start(struct daemon *daemon, struct kp_diag *diag)
 {
 	const struct options *options = daemon->options;
@@ -311,8 +335,8 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0)
 		return DAEMON_FAILED;
 	start_watch(daemon);
-	for (size_t i = 0; i < daemon->warnings.count; i++)
-		log_diag(&daemon->log, LOG_WARNING, &daemon->warnings.items[i]);
+	log_warnings(&daemon->log, &daemon->warnings);
+	log_warnings(&daemon->log, &daemon->lost);
 	scan_request(daemon->scan, NULL, NULL);
 	return 0;
 }

@@ -50,6 +50,7 @@ struct daemon {
 	struct watch *watch;
 	struct bench *bench;	  /* under way, or NULL: method_bench.c */
 	struct kp_diags warnings; /* of the start: `status` shows them */
+	struct kp_diags lost;	  /* decisions, until an operator decides anew */
 	uint64_t kept; /* the generation that was last written to the state directory */
 	size_t n_signals;
 	uv_signal_t signals[3];

@@ -21,7 +21,7 @@ int generation_publish(
 	void *bytes;
 	size_t size;
 
-	if (generation->number && !kp_registry_is_dirty(registry))
+	if (generation->bytes && !kp_registry_is_dirty(registry))
 		return 0;
 	if (kp_registry_table(registry, generation->number + 1, &bytes, &size, diag) < 0)
 		return -1;

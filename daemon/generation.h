@@ -16,8 +16,8 @@
 enum generation_text { GENERATION_LIST, GENERATION_KERNELS, GENERATION_TEXTS };
 
 struct generation {
-	uint64_t number; /* 0: there is none yet */
-	void *bytes;
+	uint64_t number; /* of the last one; at the start that of an earlier run, or 0 */
+	void *bytes;	 /* NULL: there is none yet */
 	size_t size;
 	struct kp_table table; /* a view of bytes */
 	struct {

@@ -66,6 +66,8 @@ static void on_kept(void *context, const struct kp_diag *diag)
 	struct kp_diag own;
 
 	if (!diag) {
+		/* From now on the disk says what is meant. */
+		kp_diags_finish(&change->daemon->lost);
 		answer(change);
 		return;
 	}

@@ -84,6 +84,7 @@ static json_t *warnings_json(const struct daemon *daemon)
 	if (!array)
 		return NULL;
 	add_warnings(array, &daemon->warnings);
+	add_warnings(array, &daemon->lost);
 	add_warnings(array, &scan_manifests(daemon->scan)->warnings);
 	add_warnings(array, pipeline_warnings(daemon->pipeline));
 	if (scan_has_settled(daemon->scan))
@@ -100,7 +101,8 @@ static json_t *status_json(struct daemon *daemon)
 
 	kp_registry_states(daemon->registry, counts);
 	bool degraded = counts[KP_STATE_REJECTED] || counts[KP_STATE_FAILED] ||
-			counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING];
+			counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING] ||
+			daemon->lost.count;
 	return json_pack(
 		"{s:s, s:i, s:I, s:s, s:s, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
 		"s:o, s:s, s:o, s:o}",

@@ -10,8 +10,8 @@
 #include "daemon/launcher.h"
 
 enum {
-	CLOSE_MS = 1000, /* for the launcher to end all workers */
-	RETRY_MS = 100,	 /* doubled with each failure in a row */
+	CLOSE_MS = 500, /* for the launcher to end all workers */
+	RETRY_MS = 100, /* doubled with each failure in a row */
 	RETRY_DOUBLINGS = 6,
 };
 
@@ -221,13 +221,7 @@ struct pool_job *pool_submit(struct pool *pool, const struct pool_request *reque
 		return NULL;
 	job->ended = on_job_ended;
 	job->gone = on_job_gone;
-	struct pool_job *behind = TAILQ_FIRST(&pool->queued);
-	while (request->urgent && behind && behind->request.urgent)
-		behind = TAILQ_NEXT(behind, link);
-	if (request->urgent && behind)
-		TAILQ_INSERT_BEFORE(behind, job, link);
-	else
-		TAILQ_INSERT_TAIL(&pool->queued, job, link);
+	TAILQ_INSERT_TAIL(&pool->queued, job, link);
 	take_turn(pool);
 	return job;
 }

@@ -36,7 +36,6 @@ struct pool_request {
 	int fds[3];
 	size_t n_fds;
 	unsigned timeout_ms;
-	bool urgent; /* before those that wait */
 	void (*on_line)(void *context, json_t *line);
 	void (*on_end)(void *context, const struct kp_worker_result *result);
 	void *context;

@@ -18,6 +18,7 @@ enum { TABLE_BYTES = 256 << 20, TABLE_DELAY_MS = 200 };
 
 static const char decisions_name[] = "decisions.json";
 static const char table_name[] = "table";
+static const char aside_end[] = ".damaged";
 
 /* Who waits for a write. */
 struct done {
@@ -123,7 +124,7 @@ static void set_aside(struct state *state, const char *name, const struct kp_dia
 	char aside[64];
 	struct kp_diag diag = *why;
 
-	(void)snprintf(aside, sizeof(aside), "%s.damaged", name);
+	(void)snprintf(aside, sizeof(aside), "%s%s", name, aside_end);
 	bool is_moved = renameat(state->dir, name, state->dir, aside) == 0;
 	kp_diag_set(&diag, "damaged_state", name, "%s/%s is damaged (%s); %s%s",
 		state->path, name, why->message,
@@ -132,38 +133,83 @@ static void set_aside(struct state *state, const char *name, const struct kp_dia
 	kp_diags_add(warnings, &diag);
 }
 
-int state_decisions(
-	struct state *state, struct kp_decisions *decisions, struct kp_diags *warnings)
-{
-	struct kp_diag diag;
-	size_t size = 0;
-	char *text = NULL;
+enum content { FAILED = -1, ABSENT, DAMAGED, PRESENT };
 
-	*decisions = (struct kp_decisions){0};
-	if (kp_file_read(state->dir, decisions_name, KP_JSON_BYTES, &text, &size, &diag) <
-		0) {
-		if (strcmp(diag.code, "missing_file") != 0)
-			set_aside(state, decisions_name, &diag, warnings);
-		return strcmp(diag.code, "no_memory") == 0 ? -1 : 0;
+/* What cannot be read now may be right: only what is in it can be wrong. */
+static enum content read_content(struct state *state, const char *name, size_t limit,
+	char **text, size_t *size, struct kp_diag *diag)
+{
+	struct kp_diag why;
+
+	if (kp_file_read(state->dir, name, limit, text, size, &why) == 0)
+		return PRESENT;
+	if (strcmp(why.code, "missing_file") == 0)
+		return ABSENT;
+	if (strcmp(why.code, "file_too_large") == 0) {
+		*diag = why;
+		return DAMAGED;
 	}
-	if (kp_decisions_parse(text, size, decisions_name, decisions, &diag) < 0) {
-		*decisions = (struct kp_decisions){0};
-		set_aside(state, decisions_name, &diag, warnings);
-	}
-	free(text);
-	return 0;
+	kp_diag_set(diag, why.code, name, "%s/%s: %s", state->path, name, why.message);
+	return FAILED;
 }
 
-void *state_table(struct state *state, size_t *size, struct kp_diags *warnings)
+/* A restart must not make what was lost look as if it had never been. */
+static void look_aside(struct state *state, struct kp_diags *lost)
 {
+	char aside[64];
 	struct kp_diag diag;
-	char *bytes = NULL;
 
-	if (kp_file_read(state->dir, table_name, TABLE_BYTES, &bytes, size, &diag) == 0)
-		return bytes;
-	if (strcmp(diag.code, "missing_file") != 0)
-		set_aside(state, table_name, &diag, warnings);
-	return NULL;
+	(void)snprintf(aside, sizeof(aside), "%s%s", decisions_name, aside_end);
+	if (faccessat(state->dir, aside, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	kp_diag_set(&diag, "damaged_state", decisions_name,
+		"%s/%s was set aside by an earlier start and nothing was decided since: "
+		"what it had disabled is not",
+		state->path, aside);
+	kp_diags_add(lost, &diag);
+}
+
+int state_decisions(struct state *state, struct kp_decisions *decisions,
+	struct kp_diags *lost, struct kp_diag *diag)
+{
+	struct kp_diag why;
+	size_t size = 0;
+	char *text = NULL;
+	enum content content =
+		read_content(state, decisions_name, KP_JSON_BYTES, &text, &size, &why);
+
+	*decisions = (struct kp_decisions){0};
+	if (content == ABSENT)
+		look_aside(state, lost);
+	if (content == PRESENT &&
+		kp_decisions_parse(text, size, decisions_name, decisions, &why) < 0) {
+		*decisions = (struct kp_decisions){0};
+		content = strcmp(why.code, "no_memory") == 0 ? FAILED : DAMAGED;
+	}
+	free(text);
+	if (content == DAMAGED)
+		set_aside(state, decisions_name, &why, lost);
+	if (content == FAILED)
+		*diag = why;
+	return content == FAILED ? -1 : 0;
+}
+
+int state_table(struct state *state, void **bytes, size_t *size,
+	struct kp_diags *warnings, struct kp_diag *diag)
+{
+	struct kp_diag why;
+	char *text = NULL;
+	enum content content =
+		read_content(state, table_name, TABLE_BYTES, &text, size, &why);
+
+	if (content == FAILED) {
+		*diag = why;
+		return -1;
+	}
+	if (content == DAMAGED)
+		set_aside(state, table_name, &why, warnings);
+	*bytes = text;
+	return 0;
 }
 
 void state_table_is_damaged(

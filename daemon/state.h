@@ -23,14 +23,21 @@ int state_open(uv_loop_t *loop, const char *path, bool system, struct state **st
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
- * Reads decisions.json, absent is empty. A damaged one is moved to
- * decisions.json.damaged, added to `warnings`, and read as empty.
+ * Reads decisions.json, absent is empty. One whose content is wrong is moved to
+ * decisions.json.damaged, added to `lost` (damaged_state), and read as empty; so is
+ * one that was set aside earlier, as long as nothing was decided since. Fails, and
+ * moves nothing, when it cannot be read for another reason: codes of kp_file_read.
  */
 int state_decisions(struct state *state, struct kp_decisions *decisions,
-	struct kp_diags *warnings) __attribute__((warn_unused_result));
+	struct kp_diags *lost, struct kp_diag *diag) __attribute__((warn_unused_result));
 
-/* The last table; NULL when there is none. A file that is unreadable is a warning. */
-void *state_table(struct state *state, size_t *size, struct kp_diags *warnings);
+/*
+ * The last table, malloc'ed; NULL when there is none. One that is too large is set
+ * aside with a warning; fails when it cannot be read for another reason.
+ */
+int state_table(struct state *state, void **bytes, size_t *size,
+	struct kp_diags *warnings, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 /* The table of state_table is not one: set it aside. */
 void state_table_is_damaged(
 	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings);

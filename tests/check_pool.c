@@ -155,12 +155,11 @@ static void on_ordered_end(void *context, const struct kp_worker_result *result)
 	uv_stop(&workers.loop);
 }
 
-static void submit_ordered(struct order *order, bool urgent)
+static void submit_ordered(struct order *order)
 {
 	struct pool_request request = {
 		.job = json_pack("{s:s}", "kind", "none"),
 		.timeout_ms = 60000,
-		.urgent = urgent,
 		.on_end = on_ordered_end,
 		.context = order,
 	};
@@ -169,20 +168,15 @@ static void submit_ordered(struct order *order, bool urgent)
 	json_decref(request.job);
 }
 
-START_TEST(urgent_jobs_run_before_those_that_wait_in_their_order)
+START_TEST(jobs_that_wait_run_in_their_order)
 {
-	struct order plain[2];
-	struct order urgent[2];
+	struct order orders[4];
 	workers_start(&workers, 1);
-	for (int i = 0; i < 2; i++)
-		submit_ordered(&plain[i], false);
-	for (int i = 0; i < 2; i++)
-		submit_ordered(&urgent[i], true);
-	workers_wait(&workers, &plain[1].outcome);
-	ck_assert_uint_eq(urgent[0].number, 0);
-	ck_assert_uint_eq(urgent[1].number, 1);
-	ck_assert_uint_eq(plain[0].number, 2);
-	ck_assert_uint_eq(plain[1].number, 3);
+	for (unsigned i = 0; i < 4; i++)
+		submit_ordered(&orders[i]);
+	workers_wait(&workers, &orders[3].outcome);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_uint_eq(orders[i].number, i);
 	workers_stop(&workers);
 }
 END_TEST
@@ -388,7 +382,7 @@ int main(void)
 	tcase_add_test(tcase, a_hundred_jobs_run_and_leave_no_descriptor);
 	tcase_add_test(tcase, a_job_of_4_mib_arrives_whole);
 	tcase_add_test(tcase, a_worker_that_is_not_there_is_told);
-	tcase_add_test(tcase, urgent_jobs_run_before_those_that_wait_in_their_order);
+	tcase_add_test(tcase, jobs_that_wait_run_in_their_order);
 	tcase_add_test(tcase, a_waiting_job_can_be_cancelled);
 	tcase_add_test(tcase, a_job_that_was_just_submitted_can_be_cancelled);
 	tcase_add_test(tcase, a_job_can_be_cancelled_from_its_own_line);

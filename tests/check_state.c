@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,7 +90,7 @@ static void on_kept(void *context, const struct kp_diag *failure)
 	struct kp_decisions read;
 	struct kp_diags none = {0};
 
-	ck_assert_int_eq(state_decisions(state, &read, &none), 0);
+	ck_assert_int_eq(state_decisions(state, &read, &none, &diag), failure ? -1 : 0);
 	seen->on_disk = read.n_disabled;
 	seen->calls++;
 	seen->failures += failure != NULL;
@@ -197,7 +198,7 @@ static const char *const damaged[] = {
 START_TEST(damaged_decisions_are_set_aside_and_reported)
 {
 	put("decisions.json", damaged[_i]);
-	ck_assert_int_eq(state_decisions(state, &decisions, &warnings), 0);
+	ck_assert_int_eq(state_decisions(state, &decisions, &warnings, &diag), 0);
 	ck_assert_uint_eq(decisions.n_disabled, 0);
 	ck_assert_uint_eq(warnings.count, 1);
 	ck_assert_str_eq(warnings.items[0].code, "damaged_state");
@@ -206,9 +207,77 @@ START_TEST(damaged_decisions_are_set_aside_and_reported)
 }
 END_TEST
 
+START_TEST(decisions_that_were_set_aside_are_missed_until_something_is_decided)
+{
+	struct seen seen = {0};
+	put("decisions.json", "{");
+	for (int start = 0; start < 3; start++) {
+		kp_diags_finish(&warnings);
+		ck_assert_int_eq(state_decisions(state, &decisions, &warnings, &diag), 0);
+		ck_assert_uint_eq(warnings.count, 1);
+		ck_assert_str_eq(warnings.items[0].code, "damaged_state");
+		ck_assert_ptr_nonnull(
+			strstr(warnings.items[0].message, "decisions.json.damaged"));
+		close_state();
+		open_state();
+	}
+	ck_assert_int_eq(
+		state_keep_decisions(state, &decisions, on_kept, &seen, &diag), 0);
+	(void)uv_run(&loop, UV_RUN_DEFAULT);
+	kp_diags_finish(&warnings);
+	ck_assert_int_eq(state_decisions(state, &decisions, &warnings, &diag), 0);
+	ck_assert_uint_eq(warnings.count, 0);
+}
+END_TEST
+
+static int read_state(const char *name)
+{
+	size_t size;
+	void *bytes = NULL;
+	int result = strcmp(name, "table") == 0
+			     ? state_table(state, &bytes, &size, &warnings, &diag)
+			     : state_decisions(state, &decisions, &warnings, &diag);
+	free(bytes);
+	return result;
+}
+
+/* The process has as many descriptors as it may: opening fails for a while. */
+START_TEST(what_cannot_be_read_just_now_is_no_damage)
+{
+	static const char *const names[] = {"decisions.json", "table"};
+	struct rlimit limit;
+	put(names[_i], "{\"format\": \"kplug-decisions/1\"}");
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	struct rlimit none = {0, limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	int result = read_state(names[_i]);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(result, -1);
+	ck_assert_str_eq(diag.code, "io_error");
+	ck_assert_ptr_nonnull(strstr(diag.message, path));
+	ck_assert_ptr_nonnull(strstr(diag.message, names[_i]));
+	ck_assert_uint_eq(warnings.count, 0);
+	ck_assert(is_there(names[_i]));
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_left_where_it_is)
+{
+	char command[400];
+	const char *name = _i % 2 ? "table" : "decisions.json";
+	(void)snprintf(command, sizeof(command), "%s '%s/%s'",
+		_i < 2 ? "mkdir" : "mkfifo", path, name);
+	ck_assert_int_eq(system(command), 0);
+	ck_assert_int_eq(read_state(name), -1);
+	ck_assert_str_eq(diag.code, "not_regular_file");
+	ck_assert(is_there(name));
+	ck_assert_uint_eq(warnings.count, 0);
+}
+END_TEST
+
 START_TEST(without_decisions_there_is_nothing_to_say)
 {
-	ck_assert_int_eq(state_decisions(state, &decisions, &warnings), 0);
+	ck_assert_int_eq(state_decisions(state, &decisions, &warnings, &diag), 0);
 	ck_assert_uint_eq(warnings.count, 0);
 }
 END_TEST
@@ -220,7 +289,8 @@ START_TEST(the_table_comes_back_as_it_was)
 	state_keep_table(state, "second", 6);
 	close_state();
 	open_state();
-	char *bytes = state_table(state, &size, &warnings);
+	void *bytes = NULL;
+	ck_assert_int_eq(state_table(state, &bytes, &size, &warnings, &diag), 0);
 	ck_assert_uint_eq(size, 6);
 	ck_assert_mem_eq(bytes, "second", 6);
 	free(bytes);
@@ -253,6 +323,10 @@ int main(void)
 	tcase_add_test(tcase, a_write_that_fails_is_told);
 	tcase_add_loop_test(tcase, damaged_decisions_are_set_aside_and_reported, 0,
 		sizeof(damaged) / sizeof(damaged[0]));
+	tcase_add_test(tcase,
+		decisions_that_were_set_aside_are_missed_until_something_is_decided);
+	tcase_add_loop_test(tcase, what_cannot_be_read_just_now_is_no_damage, 0, 2);
+	tcase_add_loop_test(tcase, what_is_no_file_is_left_where_it_is, 0, 4);
 	tcase_add_test(tcase, without_decisions_there_is_nothing_to_say);
 	tcase_add_test(tcase, the_table_comes_back_as_it_was);
 	tcase_add_test(tcase, a_table_that_is_none_is_set_aside);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The life of plugind: options, socket, locks, signals, what it keeps and what it starts with."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -272,6 +273,33 @@ class End(Case):
             self.assertEqual(daemon.stop(number), 0)
             wait_until(lambda f=family: not any(is_alive(p) for p in f), "workers to end")
 
+    def test_nobody_gets_the_state_while_its_launcher_lives(self):
+        for _ in range(2):
+            daemon = self.stopped()
+            daemon.add("a")
+            daemon.start()
+            daemon.settle()
+            wait_until(lambda d=daemon: len(children(d.pid)) == 1, "only the launcher to be left")
+            launcher = children(daemon.pid)[0]
+            os.kill(launcher, signal.SIGSTOP)
+            process, lock = daemon.process, os.path.join(daemon.state_dir, "lock")
+
+            def is_free():
+                try:
+                    with open(lock, encoding="utf-8") as file:
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except FileNotFoundError:
+                    return True
+                except BlockingIOError:
+                    return False
+                return True
+
+            self.assertFalse(is_free())
+            process.send_signal(signal.SIGTERM)
+            wait_until(is_free, "the lock")
+            self.assertFalse(is_alive(launcher))
+            self.assertEqual(daemon.stop(), 0)
+
     def test_it_answers_while_twenty_plugins_hang(self):
         daemon = self.hanging(20)
         reply = daemon.call("List")
@@ -387,6 +415,51 @@ class Kept(Case):
                 self.assertTrue(
                     os.path.exists(os.path.join(daemon.state_dir, name + ".damaged"))
                 )
+
+    def test_lost_decisions_degrade_until_somebody_decides_again(self):
+        for content in ("{", "[]", '{"format": "kplug-decisions/1", "disabled": 7}'):
+            daemon = self.stopped()
+            daemon.add("a")
+            os.mkdir(daemon.state_dir)
+            write(os.path.join(daemon.state_dir, "decisions.json"), content)
+            daemon.start()
+            for _ in range(2):
+                status = daemon.settle()
+                self.assertTrue(status["degraded"])
+                found = [w["message"] for w in status["warnings"] if w["code"] == "damaged_state"]
+                self.assertEqual(len(found), 1, found)
+                self.assertIn("decisions.json.damaged", found[0])
+                self.assertEqual(daemon.ctl("status", "--strict").returncode, 1)
+                # A restart alone mends nothing.
+                daemon.restart()
+            daemon.call("Disable", name="a")
+            self.assertFalse(daemon.settle()["degraded"])
+            self.assertEqual(daemon.ctl("status", "--strict").returncode, 0)
+            daemon.restart()
+            self.assertFalse(daemon.settle()["degraded"])
+
+    def test_a_state_that_cannot_be_read_stops_the_start_and_stays(self):
+        for name in ("decisions.json", "table"):
+            for make in (os.mkdir, os.mkfifo, lambda p: os.symlink(p, p)):
+                daemon = self.stopped()
+                os.mkdir(daemon.state_dir)
+                path = os.path.join(daemon.state_dir, name)
+                make(path)
+                done = daemon.run()
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(path, done.stderr)
+                self.assertEqual(os.listdir(daemon.state_dir), [name])
+
+    def test_generations_go_on_where_the_last_table_ended(self):
+        daemon = self.stopped()
+        daemon.add("a")
+        daemon.start()
+        last = daemon.settle()["generation"]
+        for _ in range(3):
+            daemon.restart()
+            generation = daemon.settle()["generation"]
+            self.assertGreater(generation, last)
+            last = generation
 
     def test_nx08_a_disabled_name_that_nobody_has_is_a_warning(self):
         for name in ("ab", "a/squar", "zzz"):
