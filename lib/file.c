@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define owned_fd __attribute__((cleanup(kp_file_close))) int
@@ -159,14 +160,39 @@ static int write_all(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-static int fill(int dir, const char *name, const void *bytes, size_t size, mode_t mode,
-	bool durable)
+/*
+ * Opens the temporary file for this writer alone. One that a killed writer left is
+ * used again; another writer of this moment is waited for, who renames it away.
+ */
+static int claim(int dir, const char *temporary)
 {
-	owned_fd fd = openat(
-		dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -1;
-	if (write_all(fd, bytes, size) < 0 || fchmod(fd, mode) < 0)
+	struct stat mine, there;
+
+	for (;;) {
+		owned_fd fd = openat(dir, temporary,
+			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return -1;
+		if (flock(fd, LOCK_EX) < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		if (fstat(fd, &mine) < 0)
+			return -1;
+		if (fstatat(dir, temporary, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+			there.st_dev != mine.st_dev || there.st_ino != mine.st_ino)
+			continue;
+		int result = fd;
+		fd = -1;
+		return result;
+	}
+}
+
+static int fill(int fd, const void *bytes, size_t size, mode_t mode, bool durable)
+{
+	if (ftruncate(fd, 0) < 0 || write_all(fd, bytes, size) < 0 ||
+		fchmod(fd, mode) < 0)
 		return -1;
 	return durable ? fsync(fd) : 0;
 }
@@ -175,15 +201,16 @@ int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
 	mode_t mode, bool durable, struct kp_diag *diag)
 {
 	char temporary[NAME_MAX + 1];
-	int n = snprintf(
-		temporary, sizeof(temporary), ".%s.%ld.new", name, (long)getpid());
+	int n = snprintf(temporary, sizeof(temporary), ".%s.new", name);
+
 	if (n < 0 || (size_t)n >= sizeof(temporary))
 		return kp_diag_set(diag, "write_failed", name, "the name is too long");
-	(void)unlinkat(dir, temporary, 0);
-	if (fill(dir, temporary, bytes, size, mode, durable) < 0 ||
+	owned_fd fd = claim(dir, temporary);
+	if (fd < 0 || fill(fd, bytes, size, mode, durable) < 0 ||
 		renameat(dir, temporary, dir, name) < 0 || (durable && fsync(dir) < 0)) {
 		int error = errno;
-		(void)unlinkat(dir, temporary, 0);
+		if (fd >= 0)
+			(void)unlinkat(dir, temporary, 0);
 		return kp_diag_set(diag, "write_failed", name, "cannot write %s: %s",
 			name, strerror(error));
 	}

@@ -28,7 +28,8 @@ int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *s
 
 /*
  * Writes a temporary file in the directory and renames it to `name`, so that a
- * reader sees the old or the new content. With `durable` file and directory are
+ * reader sees the old or the new content. A killed writer leaves at most that one
+ * file, `.NAME.new`, which the next one uses. With `durable` file and directory are
  * fsynced before it returns. Code: write_failed.
  */
 int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
