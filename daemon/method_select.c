@@ -35,19 +35,6 @@ static void fail_request(
 	free(operations);
 }
 
-/* The predicates of the kernel that the override names; of a solution: none. */
-static json_t *override_reasons(
-	const struct kp_table *table, const struct kp_request *request)
-{
-	const char *value = request->overrides[KP_OVERRIDE_ARGUMENT];
-	struct kp_diag diag;
-	size_t kernel;
-
-	if (value && kp_table_find(table, request->operation, value, &kernel, &diag) == 0)
-		return kp_exclusions_json(table, request, kernel);
-	return json_array();
-}
-
 static void fail_decision(struct daemon *daemon, struct call *call,
 	const struct kp_request *request, const struct kp_diag *diag)
 {
@@ -56,7 +43,7 @@ static void fail_decision(struct daemon *daemon, struct call *call,
 		return;
 	}
 	json_t *parameters = kp_diag_json(diag);
-	json_t *reasons = override_reasons(&daemon->generation.table, request);
+	json_t *reasons = kp_override_reasons_json(&daemon->generation.table, request);
 	if (parameters && json_object_set_new(parameters, "reasons", reasons) < 0) {
 		json_decref(parameters);
 		parameters = NULL;

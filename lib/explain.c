@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/json.h"
+#include "lib/override.h"
 #include "lib/predicate.h"
 #include "lib/rank.h"
 #include "lib/select.h"
@@ -76,17 +77,29 @@ json_t *kp_explain_json(const struct kp_table *table, const struct kp_request *r
 	return candidates;
 }
 
-json_t *kp_exclusions_json(
-	const struct kp_table *table, const struct kp_request *request, size_t kernel)
+/* The first that is present; a pin is never ineligible, but skipped. */
+static const char *override_of(const struct kp_request *request)
 {
+	for (unsigned s = 0; s < KP_OVERRIDE_PIN; s++)
+		if (request->overrides[s])
+			return request->overrides[s];
+	return NULL;
+}
+
+json_t *kp_override_reasons_json(
+	const struct kp_table *table, const struct kp_request *request)
+{
+	const char *value = override_of(request);
 	struct kp_query query;
 	struct kp_exclusions *exclusions = malloc(sizeof(*exclusions));
+	size_t kernel;
 	json_t *list = NULL;
 
 	if (exclusions && kp_query_init(&query, table, request, NULL) == 0) {
 		exclusions->count = 0;
-		kp_predicate_check(&query, kernel, request->force ? KP_SKIP_FIT : 0,
-			exclusions, NULL);
+		if (value && kp_override_find(&query, value, &kernel, NULL) == 0)
+			kp_predicate_check(&query, kernel,
+				request->force ? KP_SKIP_FIT : 0, exclusions, NULL);
 		list = exclusions_json(exclusions);
 	}
 	free(exclusions);

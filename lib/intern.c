@@ -19,8 +19,10 @@ bool kp_intern_append(
 	size_t wanted;
 
 	if (__builtin_add_overflow(intern->size, size, &wanted) ||
-		wanted > KP_INTERN_MOST)
+		wanted > KP_INTERN_MOST) {
+		intern->is_full = true;
 		return false;
+	}
 	if (wanted > intern->capacity) {
 		size_t capacity = intern->capacity ? intern->capacity : 256;
 		while (capacity < wanted)

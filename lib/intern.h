@@ -16,6 +16,7 @@ struct kp_intern {
 	size_t size, capacity;
 	struct kp_intern_slot *slots;
 	size_t n_slots, used;
+	bool is_full; /* a piece had no room below KP_INTERN_MOST */
 };
 
 /* Appends the piece; *offset is where. False: memory, or more than KP_INTERN_MOST. */

@@ -27,25 +27,22 @@ static int ineligible(const struct kp_query *query, const char *value, size_t ke
 		first->code, first->required, first->actual);
 }
 
-static void take(const struct kp_query *query, struct kp_decision *decision,
-	size_t kernel, size_t device)
-{
-	decision->selected = kernel;
-	decision->device = device == SIZE_MAX ? NULL : query->devices[device].id;
-}
-
-static int take_kernel(const struct kp_query *query, const char *value, size_t kernel,
-	struct kp_decision *decision, struct kp_diag *diag)
+/*
+ * The kernel passes, or is forced. Forced past the device, it still has the one that
+ * passes; none of them does: NULL.
+ */
+static bool take(
+	const struct kp_query *query, size_t kernel, struct kp_decision *decision)
 {
 	size_t device;
 
 	if (!kp_predicate_check(query, kernel, skipped(query), NULL, &device))
-		return ineligible(query, value, kernel, diag);
+		return false;
 	if (device == SIZE_MAX)
-		/* Forced past the device: name the one that passes all the same. */
 		kp_predicate_check(query, kernel, 0, NULL, &device);
-	take(query, decision, kernel, device);
-	return 0;
+	decision->selected = kernel;
+	decision->device = device == SIZE_MAX ? NULL : query->devices[device].id;
+	return true;
 }
 
 static bool has_solution(const struct kp_query *query, size_t kernel, uint32_t solution)
@@ -55,55 +52,68 @@ static bool has_solution(const struct kp_query *query, size_t kernel, uint32_t s
 	return kp_load32(profile + KP_PROFILE_SOLUTION) == solution;
 }
 
-/* The best eligible kernel of a solution. */
-static int take_solution(const struct kp_query *query, const char *value,
-	uint32_t solution, struct kp_decision *decision, struct kp_diag *missing,
-	struct kp_diag *diag)
+/*
+ * The best eligible kernel of a solution is taken into *decision (NULL: none is), or
+ * *first is its best one, SIZE_MAX when there is none. 1: taken; -1: memory.
+ */
+static int take_solution(const struct kp_query *query, uint32_t solution,
+	struct kp_decision *decision, size_t *first)
 {
 	struct kp_rank_walk walk;
 	size_t kernel;
-	size_t first = SIZE_MAX;
-	int result = -1;
+	int result = 0;
 
+	*first = SIZE_MAX;
 	if (kp_rank_walk_init_all(&walk, query) < 0)
-		return kp_diag_no_memory(diag);
-	while (result < 0 && kp_rank_walk_next(&walk, &kernel)) {
+		return -1;
+	while (result == 0 && kp_rank_walk_next(&walk, &kernel)) {
 		if (!has_solution(query, kernel, solution))
 			continue;
-		if (first == SIZE_MAX)
-			first = kernel;
-		size_t device;
-		if (!kp_predicate_check(query, kernel, skipped(query), NULL, &device))
-			continue;
-		take(query, decision, kernel, device);
-		result = 0;
+		if (*first == SIZE_MAX)
+			*first = kernel;
+		result = decision && take(query, kernel, decision);
 	}
 	kp_rank_walk_finish(&walk);
-	if (result == 0)
-		return 0;
-	if (first != SIZE_MAX)
-		return ineligible(query, value, first, diag);
-	if (diag)
-		*diag = *missing;
-	return -1;
+	return result;
 }
 
-/* A kernel's id or name goes before a solution. */
-static int try(const struct kp_query *query, const char *value,
-	struct kp_decision *decision, struct kp_diag *diag)
+/* A kernel's id or name goes before a solution. 1: taken; 0: *kernel was meant. */
+static int find(const struct kp_query *query, const char *value,
+	struct kp_decision *decision, size_t *kernel, struct kp_diag *diag)
 {
 	struct kp_diag why;
-	size_t kernel;
 
-	if (kp_table_find(
-		    query->table, query->request->operation, value, &kernel, &why) == 0)
-		return take_kernel(query, value, kernel, decision, diag);
+	if (kp_table_find(query->table, query->request->operation, value, kernel, &why) ==
+		0)
+		return decision && take(query, *kernel, decision);
 	uint32_t solution = kp_table_symbol(query->table, value);
-	if (solution && strcmp(why.code, "no_such_kernel") == 0)
-		return take_solution(query, value, solution, decision, &why, diag);
+	if (solution && strcmp(why.code, "no_such_kernel") == 0) {
+		int result = take_solution(query, solution, decision, kernel);
+		if (result < 0)
+			return kp_diag_no_memory(diag);
+		if (result > 0 || *kernel != SIZE_MAX)
+			return result;
+	}
 	if (diag)
 		*diag = why;
 	return -1;
+}
+
+int kp_override_find(const struct kp_query *query, const char *value, size_t *kernel,
+	struct kp_diag *diag)
+{
+	return find(query, value, NULL, kernel, diag);
+}
+
+static int try(const struct kp_query *query, const char *value,
+	struct kp_decision *decision, struct kp_diag *diag)
+{
+	size_t kernel;
+	int result = find(query, value, decision, &kernel, diag);
+
+	if (result == 0)
+		return ineligible(query, value, kernel, diag);
+	return result > 0 ? 0 : -1;
 }
 
 static void ignore(struct kp_decision *decision, const char *value,

@@ -14,4 +14,11 @@
 int kp_override_apply(const struct kp_query *query, struct kp_decision *decision,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/*
+ * The kernel that a value means: its id or name, or the first in rank of a solution,
+ * eligible or not. Codes no_such_kernel, ambiguous_name.
+ */
+int kp_override_find(const struct kp_query *query, const char *value, size_t *kernel,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 #endif

@@ -10,8 +10,9 @@
  *   unavailable           the probe said no
  *   signature             none of its signatures is the one asked for
  *   solution, layout, missing_feature   what the request demands
- *   device_kind, vendor, min_arch, max_arch, arch_unknown,
- *   missing_device_feature   of the device that comes closest
+ *   device_kind, vendor, machine, min_arch, max_arch, arch_unknown,
+ *   missing_device_feature   of the device that comes closest; machine: its library
+ *                            is for CPUs of another vendor
  *   family_revision       written for an earlier revision than what is asked
  *   trait, trait_required, shape   a value that it does not accept, or lacks
  */

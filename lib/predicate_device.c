@@ -6,7 +6,21 @@
 #include "lib/text.h"
 
 /* How far a device got; the one that got furthest is named in the explanation. */
-enum progress { NO_DEVICE, WRONG_KIND, WRONG_VENDOR, WRONG_ARCH, LACKS_FEATURES, PASSES };
+enum progress {
+	NO_DEVICE,
+	WRONG_KIND,
+	WRONG_VENDOR,
+	WRONG_MACHINE,
+	WRONG_ARCH,
+	LACKS_FEATURES,
+	PASSES
+};
+
+/* What a kernel says that it needs, and the CPUs its library is for: a symbol or 0. */
+struct needs {
+	const unsigned char *capability;
+	uint32_t machine;
+};
 
 static struct kp_arch bound(const unsigned char *capability, unsigned field)
 {
@@ -40,9 +54,10 @@ static bool has_features(struct kp_list needed, const struct kp_query_device *de
 	return true;
 }
 
-static enum progress examine(const struct kp_query *query,
-	const unsigned char *capability, const struct kp_query_device *device)
+static enum progress examine(const struct kp_query *query, const struct needs *needs,
+	const struct kp_query_device *device)
 {
+	const unsigned char *capability = needs->capability;
 	enum kp_device_kind kind = capability[KP_CAPABILITY_DEVICE];
 	struct kp_list vendors = kp_table_list(
 		query->table, kp_load32(capability + KP_CAPABILITY_VENDORS));
@@ -51,6 +66,10 @@ static enum progress examine(const struct kp_query *query,
 		return WRONG_KIND;
 	if (vendors.count > 0 && !kp_list_has(vendors, device->vendor))
 		return WRONG_VENDOR;
+	/* The code for a GPU is data of its library; whose host code runs is not asked.
+	 */
+	if (device->kind == KP_CPU && needs->machine && needs->machine != device->vendor)
+		return WRONG_MACHINE;
 	if (arch_code(capability, device))
 		return WRONG_ARCH;
 	if (!has_features(kp_table_list(query->table,
@@ -116,12 +135,29 @@ static void explain_features(const struct kp_query *query,
 	}
 }
 
-static void explain(const struct kp_query *query, const unsigned char *capability,
+static void explain_machine(const struct kp_query *query, uint32_t machine,
+	const struct kp_query_device *device, struct kp_exclusions *out)
+{
+	struct kp_exclusion *e = kp_exclude(out, "machine", "machine");
+
+	if (!e)
+		return;
+	(void)snprintf(e->required, sizeof(e->required), "%s",
+		kp_table_text(query->table, machine));
+	(void)snprintf(e->actual, sizeof(e->actual), "%s", device->vendor_text);
+}
+
+static void explain(const struct kp_query *query, const struct needs *needs,
 	const struct kp_query_device *device, enum progress progress,
 	struct kp_exclusions *out)
 {
+	const unsigned char *capability = needs->capability;
 	struct kp_exclusion *e;
 
+	if (progress == WRONG_MACHINE) {
+		explain_machine(query, needs->machine, device, out);
+		return;
+	}
 	if (progress >= WRONG_ARCH) {
 		explain_arch(capability, device, out);
 		explain_features(query, capability, device, out);
@@ -148,14 +184,18 @@ static void explain(const struct kp_query *query, const unsigned char *capabilit
 bool kp_predicate_device(const struct kp_query *query, struct kp_subject *subject,
 	struct kp_exclusions *out)
 {
-	const unsigned char *capability =
+	const unsigned char *plugin = kp_table_record(query->table, KP_SECTION_PLUGINS,
+		kp_load32(subject->kernel + KP_KERNEL_PLUGIN));
+	const struct needs needs = {
 		kp_table_record(query->table, KP_SECTION_CAPABILITIES,
-			kp_load32(subject->profile + KP_PROFILE_CAPABILITY));
+			kp_load32(subject->profile + KP_PROFILE_CAPABILITY)),
+		kp_load32(plugin + KP_PLUGIN_MACHINE),
+	};
 	enum progress best = NO_DEVICE;
 	size_t closest = 0;
 
 	for (size_t i = 0; i < query->n_devices; i++) {
-		enum progress progress = examine(query, capability, &query->devices[i]);
+		enum progress progress = examine(query, &needs, &query->devices[i]);
 		if (progress == PASSES) {
 			subject->device = i;
 			return true;
@@ -166,6 +206,6 @@ bool kp_predicate_device(const struct kp_query *query, struct kp_subject *subjec
 		}
 	}
 	if (out)
-		explain(query, capability, &query->devices[closest], best, out);
+		explain(query, &needs, &query->devices[closest], best, out);
 	return false;
 }

@@ -37,6 +37,8 @@ void kp_plugin_forget(struct kp_plugin *plugin)
 	json_decref(plugin->about);
 	json_decref(plugin->warnings);
 	plugin->about = plugin->warnings = NULL;
+	free(plugin->machine);
+	plugin->machine = NULL;
 	plugin->in_table = false;
 }
 

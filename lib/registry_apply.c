@@ -12,6 +12,7 @@ struct catch
 {
 	struct kp_note *note;
 	json_t *about, *warnings;
+	char *machine;
 	struct kp_diags notes;
 };
 
@@ -28,6 +29,7 @@ static void drop(struct catch *catch)
 	drop_note(catch);
 	json_decref(catch->about);
 	json_decref(catch->warnings);
+	free(catch->machine);
 	kp_diags_finish(&catch->notes);
 }
 
@@ -72,6 +74,16 @@ static int catch_note(const struct kp_registry *registry, const struct kp_plugin
 	return strcmp(why.code, "no_memory") == 0 ? -1 : reject(verdict, &why);
 }
 
+/* ELF and vendors of CPUs have other names for the same. */
+static char *machine_of(const struct kp_verdict *verdict)
+{
+	const char *machine = json_string_value(json_object_get(verdict->elf, "machine"));
+
+	if (!machine)
+		machine = "";
+	return strdup(strcmp(machine, "x86_64") == 0 ? "x86-64" : machine);
+}
+
 static int catch_all(const struct kp_registry *registry, const struct kp_plugin *plugin,
 	struct kp_verdict *verdict, struct catch *catch)
 {
@@ -81,7 +93,8 @@ static int catch_all(const struct kp_registry *registry, const struct kp_plugin 
 	for (size_t i = 0; i < verdict->warnings.count; i++)
 		kp_diags_add_new(&catch->notes, &verdict->warnings.items[i]);
 	catch->warnings = kp_warnings_json(&catch->notes);
-	return catch->warnings ? 0 : -1;
+	catch->machine = machine_of(verdict);
+	return catch->warnings && catch->machine ? 0 : -1;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -116,6 +129,7 @@ int kp_registry_apply(struct kp_registry *registry, const char *plugin,
 	found->note = catch.note;
 	found->about = catch.about;
 	found->warnings = catch.warnings;
+	found->machine = catch.machine;
 	found->pending = false;
 	registry->dirty = true;
 	/* They are looked up by name when the table is written. */

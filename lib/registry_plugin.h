@@ -30,6 +30,7 @@ struct kp_plugin {
 	struct kp_verdict verdict;
 	json_t *about;	      /* package, version, ... of the note; or NULL */
 	json_t *warnings;     /* array of Warning; or NULL */
+	char *machine;	      /* the vendor of CPUs it was built for; or NULL */
 	struct kp_note *note; /* not in a table yet; or NULL */
 	bool in_table;
 	struct kp_plugin *original; /* of which this is a duplicate; or NULL */

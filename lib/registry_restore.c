@@ -37,6 +37,8 @@ static int restore_verdict(const struct kp_table *table, const unsigned char *re
 		table, kp_load32(record + KP_PLUGIN_FOUND), &code, &message, &source);
 	(void)snprintf(verdict->code, sizeof(verdict->code), "%s", code ? code : "");
 	verdict->message = copy_or_null(message, &failed);
+	plugin->machine =
+		copy_or_null(text_at(table, record, KP_PLUGIN_MACHINE), &failed);
 	verdict->stored = copy_or_null(text_at(table, record, KP_PLUGIN_STORED), &failed);
 	(void)snprintf(verdict->digest, sizeof(verdict->digest), "%s",
 		text_at(table, record, KP_PLUGIN_DIGEST));

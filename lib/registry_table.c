@@ -209,6 +209,7 @@ static void write_plugin(struct kp_build *build, const struct kp_plugin *plugin)
 		.digest = verdict ? verdict->digest : NULL,
 		.closure = verdict ? verdict->closure : NULL,
 		.config = config,
+		.machine = plugin->machine,
 		.state = plugin->state,
 		.reason = {plugin->code, plugin->message, plugin->source},
 		.verdict = verdict ? verdict->state : KP_STATE_PENDING,

@@ -123,12 +123,13 @@ json_t *kp_decision_json(const struct kp_table *table, const struct kp_request *
 
 /*
  * The Candidates of every kernel of the operation, eligible ones first in
- * order of rank, then the others; a new array. For one kernel alone: its
- * exclusions (for override_ineligible).
+ * order of rank, then the others; a new array. For override_ineligible: the
+ * exclusions of the kernel that the request's override means, however it is named,
+ * none when it means no one kernel.
  */
 json_t *kp_explain_json(const struct kp_table *table, const struct kp_request *request);
-json_t *kp_exclusions_json(
-	const struct kp_table *table, const struct kp_request *request, size_t kernel);
+json_t *kp_override_reasons_json(
+	const struct kp_table *table, const struct kp_request *request);
 
 const char *kp_objective_name(enum kp_objective objective);
 const char *kp_override_source_name(enum kp_override_source source);

@@ -295,6 +295,7 @@ void kp_build_plugin(struct kp_build *build, const struct kp_plugin_facts *facts
 	kp_store32(record + KP_PLUGIN_CONFIG, kp_build_text(build, facts->config));
 	kp_store32(record + KP_PLUGIN_REASON, add_reason(build, &facts->reason));
 	kp_store32(record + KP_PLUGIN_FOUND, add_reason(build, &facts->found));
+	kp_store32(record + KP_PLUGIN_MACHINE, kp_build_symbol(build, facts->machine));
 	record[KP_PLUGIN_STATE] = (unsigned char)facts->state;
 	record[KP_PLUGIN_VERDICT] = (unsigned char)facts->verdict;
 	kp_build_record(build, KP_SECTION_PLUGINS, record, sizeof(record));

@@ -33,6 +33,7 @@ struct kp_reason {
 /* What a table says of a plugin; NULL is "not known". */
 struct kp_plugin_facts {
 	const char *name, *package, *version, *stored, *digest, *closure, *config;
+	const char *machine; /* a vendor of CPUs: x86-64, aarch64 */
 	enum kp_state state, verdict;
 	struct kp_reason reason, found;
 };

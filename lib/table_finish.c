@@ -39,6 +39,17 @@ static void write_sections(const struct kp_build *build, unsigned char *bytes)
 	}
 }
 
+/* Without memory, or with more than a section holds. */
+static int say_why_failed(const struct kp_build *build, struct kp_diag *diag)
+{
+	for (unsigned s = 0; s < KP_SECTIONS; s++)
+		if (build->sections[s].is_full)
+			return kp_diag_set(diag, "table_too_large", NULL,
+				"a section of the table would have more than %d bytes",
+				KP_INTERN_MOST);
+	return kp_diag_no_memory(diag);
+}
+
 static int write_table(const struct kp_build *build, uint64_t generation, void **bytes,
 	size_t *size, struct kp_diag *diag)
 {
@@ -73,7 +84,7 @@ int kp_build_finish(struct kp_build *build, uint64_t generation, void **bytes,
 	if (!build->failed)
 		kp_build_index(build);
 	if (build->failed)
-		kp_diag_no_memory(diag);
+		say_why_failed(build, diag);
 	else
 		result = write_table(build, generation, bytes, size, diag);
 	kp_build_free(build);

@@ -72,7 +72,8 @@ enum {
 	KP_PLUGIN_FOUND = 36,	    /* link of REASONS: what the verdict said */
 	KP_PLUGIN_STATE = 40,	    /* u8 enum kp_state */
 	KP_PLUGIN_VERDICT = 41, /* u8 enum kp_state: before decisions and duplicates */
-	KP_PLUGIN_RECORD = 44,
+	KP_PLUGIN_MACHINE = 44, /* symbol: the vendor of CPUs that can load it, or "" */
+	KP_PLUGIN_RECORD = 48,
 
 	KP_KERNEL_NAME = 0,
 	KP_KERNEL_PLUGIN = 4,	    /* index */

@@ -394,7 +394,11 @@ static bool check_request(struct row *row, const json_t *expected)
 	if (!read_request(row, &request, &diag))
 		return check_error(row, expected, &diag);
 	if (kp_select(&row->world->table, &request, &decision, &diag) < 0) {
-		right = check_error(row, expected, &diag);
+		const json_t *reasons = json_object_get(expected, "override_reasons");
+		right = check_error(row, expected, &diag) &&
+			(!reasons || expect(row, "override_reasons", reasons,
+					     kp_override_reasons_json(
+						     &row->world->table, &request)));
 	} else {
 		if (json_object_get(expected, "error"))
 			right = fail(

@@ -223,6 +223,7 @@ static bool make_verdict(
 	verdict->bytes = 4096;
 	verdict->probe_ms = 1.5;
 	verdict->note = make_note(plugin);
+	verdict->elf = json_deep_copy(json_object_get(plugin, "elf"));
 	make_availability(plugin, verdict);
 	return true;
 }

@@ -5,6 +5,7 @@
  *
  * A plugin: {"plugin": "a", "note": {"kernels": [...]}, "manifest": {...},
  * "masked": true, "raw": "manifest text", "pending": true, "digest": "text",
+ * "elf": {"machine": "x86_64"},
  * "state": "failed", "code": "...", "message": "...", "unavailable": {"k": "why"}};
  * only "plugin" is required. The note's name is the plugin's and its version
  * 1.0.0 where it says nothing; every library differs unless digest says so.
