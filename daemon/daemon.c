@@ -162,9 +162,9 @@ static void close_everything(struct daemon *daemon)
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
 	scan_close(daemon->scan);
+	/* Still caught, and no reason to go on: asking twice is no reason to break off. */
 	for (size_t i = 0; i < daemon->n_signals; i++)
-		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
-	daemon->n_signals = 0;
+		uv_unref((uv_handle_t *)&daemon->signals[i]);
 	if (daemon->pipeline)
 		pipeline_close(daemon->pipeline, on_pipeline_closed, daemon);
 	else if (daemon->pool)
@@ -178,6 +178,8 @@ static void close_everything(struct daemon *daemon)
 static void daemon_finish(struct daemon *daemon)
 {
 	uv_close((uv_handle_t *)&daemon->guard, NULL);
+	for (size_t i = 0; i < daemon->n_signals; i++)
+		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&daemon->loop);
 	scan_free(daemon->scan);

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import HANG, Daemon, VarlinkError, children, is_alive, kernel, wait_until, write
+from harness import HANG, PATIENCE_S, Daemon, VarlinkError, children, is_alive, kernel, wait_until, write
 
 PLUGIND = 0  # index of the program in Daemon.command()
 
@@ -273,6 +273,20 @@ class End(Case):
             self.assertEqual(daemon.stop(number), 0)
             wait_until(lambda f=family: not any(is_alive(p) for p in f), "workers to end")
 
+    def test_asking_twice_ends_it_as_well_as_asking_once(self):
+        for second in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            daemon = self.stopped()
+            daemon.add("a")
+            daemon.start()
+            daemon.settle()
+            wait_until(lambda d=daemon: len(children(d.pid)) == 1, "only the launcher to be left")
+            # A launcher that does not end keeps the end waiting.
+            os.kill(children(daemon.pid)[0], signal.SIGSTOP)
+            daemon.process.send_signal(signal.SIGTERM)
+            wait_until(lambda d=daemon: not os.path.exists(d.socket), "the end to begin")
+            daemon.process.send_signal(second)
+            self.assertEqual(daemon.process.wait(PATIENCE_S), 0)
+
     def test_nobody_gets_the_state_while_its_launcher_lives(self):
         for _ in range(2):
             daemon = self.stopped()
@@ -282,7 +296,7 @@ class End(Case):
             wait_until(lambda d=daemon: len(children(d.pid)) == 1, "only the launcher to be left")
             launcher = children(daemon.pid)[0]
             os.kill(launcher, signal.SIGSTOP)
-            process, lock = daemon.process, os.path.join(daemon.state_dir, "lock")
+            lock = os.path.join(daemon.state_dir, "lock")
 
             def is_free():
                 try:
@@ -295,10 +309,10 @@ class End(Case):
                 return True
 
             self.assertFalse(is_free())
-            process.send_signal(signal.SIGTERM)
+            daemon.process.send_signal(signal.SIGTERM)
             wait_until(is_free, "the lock")
             self.assertFalse(is_alive(launcher))
-            self.assertEqual(daemon.stop(), 0)
+            self.assertEqual(daemon.process.wait(PATIENCE_S), 0)
 
     def test_it_answers_while_twenty_plugins_hang(self):
         daemon = self.hanging(20)
