@@ -112,13 +112,17 @@ static int wrap(int fd, const char *path, int timeout_ms, struct kp_client **cli
 	return 0;
 }
 
-static int nobody(const char *object, const char *tried, struct kp_diag *diag)
+/* Nothing listens where it would: how to begin. */
+static int nobody(const char *tried, struct kp_diag *diag)
 {
-	return kp_diag_set(diag, "no_daemon", object,
-		"no plugind listens at %s; start one with `systemctl start plugind`, or "
-		"run "
-		"`plugind`",
-		tried);
+	bool has_place = secure_getenv("XDG_RUNTIME_DIR");
+	return kp_diag_set(diag, "no_daemon", "plugind",
+		"no plugind listens at %s; start a private one with `plugind`, or that "
+		"of the machine with `plugind --system`%s",
+		tried,
+		has_place ? ""
+			  : "; XDG_RUNTIME_DIR, where the private one would be, is not "
+			    "set");
 }
 
 /* The one place that somebody named. */
@@ -130,7 +134,8 @@ static int open_named(
 	if (fd >= 0)
 		return wrap(fd, path, timeout_ms, client, diag);
 	if (strcmp(own.code, "no_daemon") == 0)
-		return nobody(path, own.message, diag);
+		return kp_diag_set(
+			diag, "no_daemon", path, "no plugind listens at %s", own.message);
 	if (diag)
 		*diag = own;
 	return -1;
@@ -157,7 +162,7 @@ static int open_default(int timeout_ms, struct kp_client **client, struct kp_dia
 		(void)snprintf(tried + used, sizeof(tried) - used, "%s%s",
 			used ? " or " : "", own.message);
 	}
-	return nobody("plugind", tried, diag);
+	return nobody(tried, diag);
 }
 
 int kp_client_open(
@@ -177,6 +182,18 @@ void kp_client_close(struct kp_client *client)
 	kp_frame_finish(&client->frame);
 	free(client->path);
 	free(client);
+}
+
+int kp_client_peer(const struct kp_client *client, uid_t *uid, struct kp_diag *diag)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return kp_diag_set(diag, "io_error", client->path,
+			"who listens at %s cannot be found out: %s", client->path,
+			strerror(errno));
+	*uid = peer.uid;
+	return 0;
 }
 
 const char *kp_client_path(const struct kp_client *client)

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "lib/diag.h"
 #include "lib/message.h"
@@ -21,6 +22,9 @@ struct kp_client;
 int kp_client_open(const char *path, int timeout_ms, struct kp_client **client,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 void kp_client_close(struct kp_client *client);
+/* Whose process listens there, by the kernel. Code io_error. */
+int kp_client_peer(const struct kp_client *client, uid_t *uid, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 const char *kp_client_path(const struct kp_client *client);
 /* Another bound for the waits of later calls; negative: none. */
 void kp_client_set_timeout(struct kp_client *client, int timeout_ms);

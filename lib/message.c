@@ -122,11 +122,8 @@ char *kp_error_print(const char *error, const json_t *parameters, size_t *size)
 	return print_message("error", error, parameters, NULL, size);
 }
 
-/*
- * A reply may be larger than what kp_json_parse reads; jansson by itself refuses
- * what is not UTF-8, NULs and nesting beyond its own bound.
- */
-static int parse_reply(const char *text, size_t size, json_t **root, struct kp_diag *diag)
+/* jansson by itself refuses what is not UTF-8, NULs and nesting beyond its own bound. */
+int kp_answer_parse(const char *text, size_t size, json_t **root, struct kp_diag *diag)
 {
 	json_error_t error;
 	if (size <= KP_JSON_BYTES)
@@ -147,7 +144,7 @@ int kp_reply_parse(const char *text, size_t size, struct kp_reply_message *reply
 		{"continues", KP_JSON_BOOLEAN | KP_JSON_NULL, false},
 	};
 	owned_json *root = NULL;
-	if (parse_reply(text, size, &root, diag) < 0 ||
+	if (kp_answer_parse(text, size, &root, diag) < 0 ||
 		check_members(root, keys, sizeof(keys) / sizeof(keys[0]), diag) < 0)
 		return -1;
 	const char *error = kp_json_text(root, "error");

@@ -35,6 +35,13 @@ char *kp_reply_print(const json_t *parameters, bool continues, size_t *size);
 /* error is the whole name. */
 char *kp_error_print(const char *error, const json_t *parameters, size_t *size);
 
+/*
+ * What a process of ours says, which may be larger than what kp_json_parse reads.
+ * Its codes; *root is a new reference.
+ */
+int kp_answer_parse(const char *text, size_t size, json_t **root, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
 struct kp_reply_message {
 	json_t *parameters;
 	char *error; /* whole name, or NULL */

@@ -11,11 +11,11 @@ static const char *const not_found[] = {
 /* What was asked for is wrong: the one who asks can mend it. */
 static const char *const argument[] = {
 	/* a command line */
-	"bad_socket", "bad_timeout", "bad_time", "bad_seed", "bad_settle", "empty_value",
-	"file_exists", "missing_argument", "missing_command", "missing_value",
-	"needs_override", "no_runtime_layer", "not_a_plugin", "not_utf8",
-	"repeated_option", "unexpected_argument", "unexpected_value", "unknown_command",
-	"unknown_option", "usage",
+	"bad_timeout", "bad_time", "bad_seed", "bad_settle", "empty_value", "file_exists",
+	"missing_argument", "missing_command", "missing_value", "needs_override",
+	"no_runtime_layer", "not_a_plugin", "not_utf8", "repeated_option",
+	"unexpected_argument", "unexpected_value", "unknown_command", "unknown_option",
+	"usage",
 	/* JSON, and a file that was named */
 	"json_duplicate_key", "json_not_utf8", "json_nul", "json_syntax", "json_too_deep",
 	"json_too_large", "message_too_large", "missing_key", "wrong_type", "unknown_key",

@@ -270,8 +270,9 @@ static int check_flag(struct kp_note_reader *reader, const char *path, const cha
 		n++;
 	const char *nearest = kp_text_nearest(text, names, n);
 	return kp_diag_set(reader->diag, "unknown_flag", path,
-		"%s: unknown flag %.64s%s%s", path, text,
-		nearest ? "; did you mean " : "", nearest ? nearest : "");
+		"%s: unknown flag %.64s%s%s%s", path, text,
+		nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
 }
 
 static int read_flags(struct kp_note_reader *reader, const json_t *value,

@@ -66,8 +66,9 @@ static int read_objective(
 	const char *nearest = kp_text_nearest(text, names, KP_OBJECTIVES);
 	return kp_diag_set(diag, "unknown_objective", text,
 		"there is no objective %s; write default, latency, throughput, "
-		"portability, determinism or debug%s%s",
-		text, nearest ? "; did you mean " : "", nearest ? nearest : "");
+		"portability, determinism or debug%s%s%s",
+		text, nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
 }
 
 /* The canonical text; roles are checked with the query (lib/query_signature.c). */
