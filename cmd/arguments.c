@@ -18,15 +18,14 @@ const struct option global_options[] = {
 		false},
 	{"json", NULL, "print one JSON document", false},
 	{"timeout", "S",
-		"seconds to wait for an answer (default 30; commands that wait for work "
-		"have "
-		"no limit)",
+		"seconds to wait for an answer, above 0 (default 30; commands that wait "
+		"for work have no limit)",
 		false},
 	{"quiet", NULL,
-		"print the answer alone: names, ids, nothing where the exit status says "
-		"it",
+		"or -q: print the answer alone: names, ids, nothing where the exit "
+		"status says it",
 		false},
-	{"help", NULL, "explain pluginctl, or the command", false},
+	{"help", NULL, "or -h: explain pluginctl, or the command", false},
 	{"version", NULL, "print the version of pluginctl", false},
 	{NULL, NULL, NULL, false},
 };
@@ -67,19 +66,53 @@ static int unknown_option(const struct arguments *arguments, const char *word,
 		command ? " " : "", command ? command->name : "");
 }
 
+/* What a letter is short for; any other word is itself. */
+static const char *long_word(const char *word)
+{
+	static const char *const letters[][2] = {{"-h", "--help"}, {"-q", "--quiet"}};
+	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
+		if (strcmp(letters[i][0], word) == 0)
+			return letters[i][1];
+	return word;
+}
+
+static const struct option *find_option(
+	const struct arguments *arguments, const char *name, size_t size)
+{
+	const struct option *option = NULL;
+	if (size <= 2 || strncmp(name, "--", 2) != 0)
+		return NULL;
+	option = find_in(global_options, name + 2, size - 2);
+	if (!option && arguments->command)
+		option = find_in(arguments->command->options, name + 2, size - 2);
+	return option;
+}
+
+/* A flag may be said again; two values of what has one would hide each other. */
+static int add_given(struct arguments *arguments, const struct option *option,
+	const char *value, struct kp_diag *diag)
+{
+	if (option->value && !*value)
+		return kp_diag_set(diag, "empty_value", option->name,
+			"the option --%s has an empty value", option->name);
+	for (size_t i = 0; i < arguments->n_given; i++)
+		if (arguments->given[i].option == option && option->value &&
+			!option->repeats)
+			return kp_diag_set(diag, "repeated_option", option->name,
+				"the option --%s is given twice", option->name);
+	arguments->given[arguments->n_given++] = (struct given_option){option, value};
+	return 0;
+}
+
 /* Takes an option at argv[*at] and, where it has one, its value behind. */
 static int take_option(
 	int argc, char **argv, int *at, struct arguments *arguments, struct kp_diag *diag)
 {
 	const char *word = argv[*at];
-	const char *name = strcmp(word, "-h") == 0 ? "--help" : word;
+	const char *name = long_word(word);
 	const char *equals = strchr(name, '=');
 	size_t size = equals ? (size_t)(equals - name) : strlen(name);
-	const struct option *option = NULL;
-	if (size > 2 && strncmp(name, "--", 2) == 0)
-		option = find_in(global_options, name + 2, size - 2);
-	if (!option && size > 2 && strncmp(name, "--", 2) == 0 && arguments->command)
-		option = find_in(arguments->command->options, name + 2, size - 2);
+	const struct option *option = find_option(arguments, name, size);
 	if (!option)
 		return unknown_option(arguments, name, size, diag);
 	if (equals && !option->value)
@@ -93,8 +126,7 @@ static int take_option(
 				option->value);
 		value = argv[++*at];
 	}
-	arguments->given[arguments->n_given++] = (struct given_option){option, value};
-	return 0;
+	return add_given(arguments, option, value, diag);
 }
 
 static int take_word(const char *word, struct arguments *arguments, struct kp_diag *diag)
@@ -128,6 +160,10 @@ static int check_words(const struct arguments *arguments, struct kp_diag *diag)
 		return kp_diag_set(diag, "unexpected_argument",
 			arguments->words[command->most], "unexpected argument %s",
 			arguments->words[command->most]);
+	for (size_t i = 0; i < arguments->n_words; i++)
+		if (!*arguments->words[i])
+			return kp_diag_set(diag, "empty_value", command->name,
+				"%s has an empty value", command->args);
 	return 0;
 }
 
@@ -180,11 +216,8 @@ const char *arguments_next(
 
 const char *arguments_value(const struct arguments *arguments, const char *option)
 {
-	const char *last = NULL, *value;
 	size_t at = 0;
-	while ((value = arguments_next(arguments, option, &at)))
-		last = value;
-	return last;
+	return arguments_next(arguments, option, &at);
 }
 
 bool arguments_has(const struct arguments *arguments, const char *option)

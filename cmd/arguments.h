@@ -15,7 +15,7 @@ struct option {
 	const char *name;  /* without its dashes */
 	const char *value; /* what the value is called in the help; NULL: a flag */
 	const char *help;
-	bool repeats; /* each one counts; otherwise the last */
+	bool repeats; /* each one counts; otherwise there is at most one */
 };
 
 extern const struct option global_options[];
@@ -35,16 +35,16 @@ struct arguments {
 /*
  * Options may stand before and behind words; those of a command behind its name.
  * `--` ends them. Codes unknown_command, unknown_option (nearest offered),
- * missing_value, unexpected_value, missing_argument, unexpected_argument,
- * not_utf8, no_memory. *arguments is the caller's to finish also when it fails, and holds
- * what was understood.
+ * missing_value, empty_value, unexpected_value, repeated_option, missing_argument,
+ * unexpected_argument, not_utf8, no_memory. *arguments is the caller's to finish also
+ * when it fails, and holds what was understood.
  */
 int arguments_parse(int argc, char **argv, struct arguments *arguments,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 void arguments_finish(struct arguments *arguments);
 
 bool arguments_has(const struct arguments *arguments, const char *option);
-/* The last value, or NULL. */
+/* The value (of an option that repeats: the first), or NULL. */
 const char *arguments_value(const struct arguments *arguments, const char *option);
 /* The value of the next one from *at on, which it moves behind it; NULL: no more. */
 const char *arguments_next(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `pluginctl bench`: measures the kernels of an operation, in plugind's workers. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include "cmd/bench_table.h"
 #include "cmd/command.h"
 #include "cmd/field.h"
+#include "cmd/name.h"
+#include "cmd/nearest.h"
 #include "cmd/request.h"
 #include "cmd/session.h"
 
@@ -16,10 +19,12 @@ static const struct question first = {"Bench", {{"format", KP_JSON_STRING, true}
 static const struct question last = {
 	"Bench", {{"format", KP_JSON_STRING, true}, {"runs", KP_JSON_ARRAY, true}}};
 
-enum { TIME_MOST_S = 3600 };
+/* What plugind takes when it is not told: see --time. */
+static const double time_default_s = 0.5;
 
 /* ---- what is asked for ------------------------------------------------------- */
 
+/* How much is too much is for plugind to say. */
 static int read_time(
 	const struct arguments *arguments, double *seconds, struct kp_diag *diag)
 {
@@ -29,11 +34,9 @@ static int read_time(
 		return 0;
 	errno = 0;
 	double value = strtod(text, &end);
-	if (end == text || *end || errno || !isfinite(value) || value <= 0 ||
-		value > TIME_MOST_S)
+	if (end == text || *end || errno || !isfinite(value) || value <= 0)
 		return kp_diag_set(diag, "bad_time", text,
-			"--time %s: seconds above 0, at most %d, are expected", text,
-			TIME_MOST_S);
+			"--time %s: seconds above 0 are expected", text);
 	*seconds = value;
 	return 0;
 }
@@ -76,22 +79,6 @@ static int add_shapes(
 	return 0;
 }
 
-static int add_kernels(
-	const struct arguments *arguments, json_t *parameters, struct kp_diag *diag)
-{
-	size_t at = 0;
-	const char *text;
-	if (!arguments_has(arguments, "kernel"))
-		return 0;
-	json_t *kernels = json_array();
-	if (json_object_set_new(parameters, "kernels", kernels) < 0)
-		return kp_diag_no_memory(diag);
-	while ((text = arguments_next(arguments, "kernel", &at)))
-		if (json_array_append_new(kernels, json_string(text)) < 0)
-			return kp_diag_no_memory(diag);
-	return 0;
-}
-
 static int build(const struct arguments *arguments, json_t **parameters, double *seconds,
 	struct kp_diag *diag)
 {
@@ -107,7 +94,7 @@ static int build(const struct arguments *arguments, json_t **parameters, double 
 	if (!all)
 		return kp_diag_no_memory(diag);
 	if (add_shapes(arguments, all, diag) < 0 ||
-		add_kernels(arguments, all, diag) < 0 ||
+		request_add_list(arguments, "kernel", "kernels", all, diag) < 0 ||
 		add_seed(arguments, all, diag) < 0)
 		return -1;
 	*parameters = json_incref(all);
@@ -153,11 +140,32 @@ static int collect(
 	return status;
 }
 
-static int finish(struct session *session, const struct kp_reply_message *message,
-	json_t *collected)
+/* Why nothing was measured is why nothing is selected. */
+static int put_nothing(struct session *session, const json_t *parameters)
 {
-	if (message->error)
+	owned_json *request = json_pack("{s:O, s:O*, s:O*}", "operation",
+		json_object_get(parameters, "operation"), "signature",
+		json_object_get(parameters, "signature"), "traits",
+		json_object_get(parameters, "traits"));
+	const json_t *shapes = json_object_get(parameters, "shapes");
+	if (!request || (shapes && json_object_set(request, "shape",
+					   json_array_get(shapes, 0)) < 0))
+		return output_no_memory(&session->output);
+	output_remark(&session->output,
+		"pluginctl: bench: nothing was measured: no "
+		"kernel of %s is eligible",
+		field_text(parameters, "operation", "?"));
+	return nearest_put(session, request);
+}
+
+static int finish(struct session *session, const json_t *parameters,
+	const struct kp_reply_message *message, json_t *collected)
+{
+	if (message->error) {
+		name_explain(session, message->error, message->parameters,
+			field_text(message->parameters, "object", ""));
 		return session_fail(session, message->error, message->parameters);
+	}
 	bool told = json_array_size(collected) > 0;
 	int status = session_check(session, told ? &first : &last, message->parameters);
 	if (status != KP_EXIT_OK)
@@ -169,17 +177,19 @@ static int finish(struct session *session, const struct kp_reply_message *messag
 		field_text(message->parameters, "format", "?"), "runs", runs);
 	if (!document)
 		return output_no_memory(&session->output);
-	status = session->output.json ? output_json(&session->output, document)
+	if (!session->output.json && json_array_size(runs) == 0)
+		return put_nothing(session, parameters);
+	status = session->output.json ? output_json(document)
 				      : bench_table_print(&session->output, runs);
 	return status == KP_EXIT_OK && !bench_table_all_ok(runs) ? KP_EXIT_NO : status;
 }
 
-/* A limit is for each answer, on top of the time that a run was given. */
+/* A limit is for each answer, on top of the time that a run takes. */
 static void allow_for(struct session *session, double seconds)
 {
+	double ms = session->timeout_ms + (seconds > 0 ? seconds : time_default_s) * 1000;
 	if (session->timeout_ms >= 0)
-		kp_client_set_timeout(
-			session->client, session->timeout_ms + (int)(seconds * 1000));
+		kp_client_set_timeout(session->client, ms < INT_MAX ? (int)ms : INT_MAX);
 }
 
 static int run(struct session *session)
@@ -202,7 +212,7 @@ static int run(struct session *session)
 		return output_fail_diag(&session->output, &diag);
 	status = collect(session, &message, runs);
 	if (status == KP_EXIT_OK)
-		status = finish(session, &message, runs);
+		status = finish(session, parameters, &message, runs);
 	kp_reply_message_finish(&message);
 	return status;
 }
@@ -215,7 +225,7 @@ static const struct option options[] = {
 		true},
 	{"kernel", "NAME", "only this kernel, plugin/kernel; else all that can run here",
 		true},
-	{"time", "S", "seconds to measure a kernel and shape", false},
+	{"time", "S", "seconds to measure a kernel and shape (default 0.5)", false},
 	{"seed", "N", "of the inputs", false},
 	{NULL, NULL, NULL, false},
 };
@@ -233,8 +243,9 @@ const struct command bench_command = {
 		"crashes, hangs or writes out of bounds; the others are measured all the "
 		"same. "
 		"SHARE is the best median of the shape by the kernel's. --timeout is for "
-		"each "
-		"answer and comes on top of --time.",
+		"each answer and comes on top of --time. With --quiet a line a run: "
+		"kernel, shape and median in microseconds (or -), with tabs between "
+		"them.",
 	.options = options,
 	.waits = true,
 	.run = run,

@@ -29,13 +29,20 @@ bool bench_table_all_ok(const json_t *runs)
 	return json_array_size(runs) > 0;
 }
 
+/* None at all is the same as none of them. */
+static bool same_traits(const json_t *a, const json_t *b)
+{
+	return (json_object_size(a) == 0 && json_object_size(b) == 0) || json_equal(a, b);
+}
+
 static bool same_work(const json_t *a, const json_t *b)
 {
 	return json_equal(json_object_get(a, "shape"), json_object_get(b, "shape")) &&
 	       json_equal(json_object_get(a, "operation"),
 		       json_object_get(b, "operation")) &&
-	       json_equal(
-		       json_object_get(a, "signature"), json_object_get(b, "signature"));
+	       json_equal(json_object_get(a, "signature"),
+		       json_object_get(b, "signature")) &&
+	       same_traits(json_object_get(a, "traits"), json_object_get(b, "traits"));
 }
 
 static int compare(const void *left, const void *right)
@@ -114,14 +121,18 @@ static void add_run(struct grid *grid, const struct row *row, double best)
 		grid_add(grid, TONE_FAINT, "-");
 }
 
-/* "gemm/mm  a=f32,...  m 64, n 128". */
+/* "gemm/mm m 64, n 128, k 64 a=f32,b=f32,c=f32 with causal true". */
 static int put_heading(const struct output *output, const json_t *run)
 {
+	const json_t *asked = json_object_get(run, "traits");
 	owned_chars shape = field_print(json_object_get(run, "shape"));
-	if (!shape)
+	owned_chars traits = field_print(asked);
+	if (!shape || !traits)
 		return output_no_memory(output);
-	output_words(output, 0, "%s %s %s", field_text(run, "operation", "?"), shape,
-		field_text(run, "signature", ""));
+	bool has_traits = json_object_size(asked) > 0;
+	output_words(output, 0, "%s %s %s%s%s", field_text(run, "operation", "?"), shape,
+		field_text(run, "signature", ""), has_traits ? " with " : "",
+		has_traits ? traits : "");
 	return KP_EXIT_OK;
 }
 
@@ -157,14 +168,20 @@ static int put_group(const struct output *output, const struct row *rows, size_t
 	return status;
 }
 
+/* "x86/mm<TAB>m=64,n=64,k=64<TAB>10.5", cleaned before the tabs come in. */
 static int put_quiet(const struct output *output, const struct row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const char *kernel = field_text(rows[i].run, "kernel", "?");
+		const json_t *run = rows[i].run;
+		owned_chars shape = field_shape(json_object_get(run, "shape"));
+		owned_chars clean = shape ? output_clean(shape) : NULL;
+		owned_chars kernel = output_clean(field_text(run, "kernel", "?"));
+		char median[32] = "-";
+		if (!clean || !kernel)
+			return output_no_memory(output);
 		if (rows[i].median >= 0)
-			output_line(output, TONE_PLAIN, "%s %g", kernel, rows[i].median);
-		else
-			output_line(output, TONE_PLAIN, "%s -", kernel);
+			(void)snprintf(median, sizeof(median), "%g", rows[i].median);
+		output_fields(output, (const char *const[]){kernel, clean, median}, 3);
 	}
 	return KP_EXIT_OK;
 }
@@ -176,8 +193,6 @@ int bench_table_print(const struct output *output, const json_t *runs)
 	int status = KP_EXIT_OK;
 	if (!rows)
 		return output_no_memory(output);
-	if (count == 0)
-		output_remark(output, "nothing was measured");
 	if (output->quiet)
 		status = put_quiet(output, rows, count);
 	for (size_t at = 0; !output->quiet && at < count && status == KP_EXIT_OK;) {

@@ -11,7 +11,10 @@
 /* Is every verdict "ok", and is there one at all? */
 bool bench_table_all_ok(const json_t *runs);
 
-/* With quiet: one line a run, kernel and median. KP_EXIT_OK, or for memory. */
+/*
+ * With quiet: one line a run, kernel, shape and median in microseconds with tabs
+ * between them. KP_EXIT_OK, or for memory.
+ */
 int bench_table_print(const struct output *output, const json_t *runs)
 	__attribute__((warn_unused_result));
 

@@ -1,85 +1,275 @@
 /* SPDX-License-Identifier: MIT */
 /* `pluginctl disable`, `enable` and `is-enabled`. */
 #include <stdint.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "cmd/command.h"
 #include "cmd/field.h"
+#include "cmd/name.h"
 #include "cmd/session.h"
 
 static const struct question disabling = {
 	"Disable", {{"changed", KP_JSON_BOOLEAN, true}}};
 static const struct question enabling = {"Enable", {{"changed", KP_JSON_BOOLEAN, true}}};
+static const struct question telling = {"Info", {{"plugin", KP_JSON_OBJECT, true}}};
 static const struct question asking = {"IsEnabled",
 	{{"enabled", KP_JSON_BOOLEAN, true}, {"state", KP_JSON_STRING, true}}};
 
-static void put_change(
-	const struct session *session, const json_t *reply, const char *done)
+static bool is_changed(const json_t *reply)
 {
-	bool changed = json_is_true(json_object_get(reply, "changed"));
-	if (!session->output.quiet && !session->output.json)
-		output_line(&session->output, TONE_PLAIN, "%s: %s%s",
-			field_text(reply, "name", "?"), changed ? "" : "already ", done);
+	return json_is_true(json_object_get(reply, "changed"));
 }
 
-/* One reply as it is, several as an array. */
-static int put_json(const struct session *session, const json_t *replies)
-{
-	if (json_array_size(replies) == 1)
-		return output_json(&session->output, json_array_get(replies, 0));
-	owned_json *document = json_pack("{s:O}", "changes", replies);
-	return document ? output_json(&session->output, document)
-			: output_no_memory(&session->output);
-}
-
-/* Asks for every name in turn; the first that fails ends it. */
-static int change(
-	struct session *session, const struct question *question, const char *done)
+/* What IsEnabled says of each name, in their order, before anything is changed. */
+static int ask_all(struct session *session, json_t *answers)
 {
 	const struct arguments *arguments = &session->arguments;
-	owned_json *replies = json_array();
-	const char *reason = arguments_value(arguments, "reason");
-	bool runtime = arguments_has(arguments, "runtime");
 	for (size_t i = 0; i < arguments->n_words; i++) {
+		const char *name = arguments->words[i];
 		json_t *reply;
-		json_t *parameters = json_pack("{s:s, s:s*, s:o*}", "name",
-			arguments->words[i], "reason", reason, "runtime",
-			runtime ? json_true() : NULL);
-		int status = session_ask(session, question, parameters, &reply);
+		int status = name_check(session, name, NULL);
+		if (status == KP_EXIT_OK)
+			status = name_ask(session, &asking, name,
+				json_pack("{s:s}", "name", name), &reply);
 		if (status != KP_EXIT_OK)
 			return status;
-		put_change(session, reply, done);
-		if (json_array_append_new(replies, reply) < 0)
+		if (json_array_append_new(answers, reply) < 0)
 			return output_no_memory(&session->output);
 	}
-	return session->output.json ? put_json(session, replies) : KP_EXIT_OK;
+	return KP_EXIT_OK;
+}
+
+/* One reply as it is, several as an array in an object. */
+static int put_json(const struct session *session, const char *key, const json_t *replies)
+{
+	if (json_array_size(replies) == 1)
+		return output_json(json_array_get(replies, 0));
+	owned_json *document = json_pack("{s:O}", key, replies);
+	return document ? output_json(document) : output_no_memory(&session->output);
+}
+
+/* Asks for one change, and keeps its reply among those that a later failure tells. */
+static int change(struct session *session, const struct question *question,
+	json_t *parameters, const json_t **reply)
+{
+	json_t *got;
+	int status = name_ask(session, question, field_text(parameters, "name", ""),
+		json_incref(parameters), &got);
+	if (status != KP_EXIT_OK)
+		return status;
+	*reply = got;
+	return json_array_append_new(session->output.changes, got) < 0
+		       ? output_no_memory(&session->output)
+		       : KP_EXIT_OK;
+}
+
+static bool is_silent(const struct session *session)
+{
+	return session->output.quiet || session->output.json;
+}
+
+/* ---- disable ----------------------------------------------------------------- */
+
+/* `before` is what IsEnabled said. */
+static void put_disabled(
+	const struct session *session, const json_t *reply, const json_t *before)
+{
+	bool stays = !is_changed(reply) &&
+		     arguments_has(&session->arguments, "runtime") &&
+		     field_is(before, "state", "disabled");
+	if (!is_silent(session))
+		output_line(&session->output, TONE_PLAIN, "%s: %sdisabled%s",
+			field_text(reply, "name", "?"),
+			is_changed(reply) ? "" : "already ",
+			stays ? " for good, which stays so with --runtime" : "");
+}
+
+static int disable_all(struct session *session, const json_t *before)
+{
+	const struct arguments *arguments = &session->arguments;
+	const char *reason = arguments_value(arguments, "reason");
+	json_t *runtime = arguments_has(arguments, "runtime") ? json_true() : NULL;
+	for (size_t i = 0; i < arguments->n_words; i++) {
+		const json_t *reply;
+		owned_json *parameters = json_pack("{s:s, s:s*, s:o*}", "name",
+			arguments->words[i], "reason", reason, "runtime", runtime);
+		if (!parameters)
+			return output_no_memory(&session->output);
+		int status = change(session, &disabling, parameters, &reply);
+		if (status != KP_EXIT_OK)
+			return status;
+		put_disabled(session, reply, json_array_get(before, i));
+	}
+	return KP_EXIT_OK;
 }
 
 static int run_disable(struct session *session)
 {
-	return change(session, &disabling, "disabled");
+	owned_json *before = json_array();
+	owned_json *changes = json_array();
+	if (!before || !changes)
+		return output_no_memory(&session->output);
+	session->output.changes = changes;
+	int status = ask_all(session, before);
+	if (status == KP_EXIT_OK)
+		status = disable_all(session, before);
+	if (status == KP_EXIT_OK && session->output.json)
+		status = put_json(session, "changes", changes);
+	session->output.changes = NULL;
+	return status;
 }
 
+/* ---- enable ------------------------------------------------------------------ */
+
+/* What to do about a plugin that is off though nobody disables the name; malloc'ed. */
+static char *remedy(const char *name, const json_t *plugin)
+{
+	char *text = NULL;
+	int size = name_plugin_size(name);
+	const char *state = field_text(plugin, "state", "?");
+	const char *verb = "info";
+	if (field_is(json_object_get(plugin, "reason"), "code", "disabled_by_manifest"))
+		return asprintf(&text, "take \"enabled\": false out of %s",
+			       field_text(plugin, "manifest", "its manifest")) < 0
+			       ? NULL
+			       : text;
+	if (strcmp(state, "masked") == 0)
+		verb = "unmask";
+	else if (field_state_tone(state) == TONE_BAD)
+		verb = "retry";
+	else if (strcmp(state, "disabled") == 0 && name[size])
+		verb = "enable";
+	return asprintf(&text, "pluginctl %s %.*s", verb, size, name) < 0 ? NULL : text;
+}
+
+static int put_obstacle(const struct session *session, const char *name,
+	const char *state, const json_t *plugin)
+{
+	owned_chars why = field_sentence(json_object_get(plugin, "reason"), state);
+	owned_chars what = remedy(name, plugin);
+	if (!why || !what)
+		return output_no_memory(&session->output);
+	output_line(&session->output, TONE_WARN, "%s: not enabled: %.*s is %s%s%s%s: %s",
+		name, name_plugin_size(name), name, state, *why ? " (" : "", why,
+		*why ? ")" : "", what);
+	return KP_EXIT_OK;
+}
+
+/* Those of a plugin that was enabled as a whole. */
+static void put_kernels_still_off(
+	const struct session *session, const char *name, const json_t *plugin)
+{
+	const json_t *kernels = json_object_get(plugin, "kernels");
+	for (size_t i = 0; i < json_array_size(kernels); i++) {
+		const json_t *kernel = json_array_get(kernels, i);
+		const char *kernel_name = field_text(kernel, "name", "?");
+		if (field_is(kernel, "state", "disabled"))
+			output_remark(&session->output,
+				"its kernel %s is still disabled; pluginctl enable %s/%s",
+				kernel_name, name, kernel_name);
+	}
+}
+
+/* Says what came of it; `enabled` is whether it is now. */
+static int put_enabled(
+	struct session *session, const char *name, const json_t *reply, bool *enabled)
+{
+	owned_json *after = NULL;
+	owned_json *info = NULL;
+	char *error = NULL;
+	int status =
+		session_ask(session, &asking, json_pack("{s:s}", "name", name), &after);
+	if (status != KP_EXIT_OK)
+		return status;
+	*enabled = json_is_true(json_object_get(after, "enabled"));
+	if (is_silent(session))
+		return KP_EXIT_OK;
+	status = session_try(session, &telling,
+		json_pack("{s:s%}", "name", name, (size_t)name_plugin_size(name)), &info,
+		&error);
+	field_free(&error);
+	if (status != KP_EXIT_OK)
+		return status;
+	const json_t *plugin = json_object_get(info, "plugin");
+	if (!*enabled)
+		return put_obstacle(
+			session, name, field_text(after, "state", "?"), plugin);
+	output_line(&session->output, TONE_PLAIN, "%s: %senabled",
+		field_text(reply, "name", "?"), is_changed(reply) ? "" : "already ");
+	if (!strchr(name, '/'))
+		put_kernels_still_off(session, name, plugin);
+	return KP_EXIT_OK;
+}
+
+/* Goes on behind one that something else keeps off; *all: there was none. */
+static int enable_each(struct session *session, bool *all)
+{
+	const struct arguments *arguments = &session->arguments;
+	for (size_t i = 0; i < arguments->n_words; i++) {
+		const char *name = arguments->words[i];
+		const json_t *reply;
+		bool enabled = false;
+		owned_json *parameters = json_pack("{s:s}", "name", name);
+		if (!parameters)
+			return output_no_memory(&session->output);
+		int status = change(session, &enabling, parameters, &reply);
+		if (status == KP_EXIT_OK)
+			status = put_enabled(session, name, reply, &enabled);
+		if (status != KP_EXIT_OK)
+			return status;
+		*all &= enabled;
+	}
+	return KP_EXIT_OK;
+}
+
+/*
+ * One name alone goes straight to Enable, which knows also decisions about a
+ * plugin that has left.
+ */
 static int run_enable(struct session *session)
 {
-	return change(session, &enabling, "enabled");
+	bool all = true;
+	owned_json *before = json_array();
+	owned_json *changes = json_array();
+	if (!before || !changes)
+		return output_no_memory(&session->output);
+	session->output.changes = changes;
+	int status = session->arguments.n_words > 1
+			     ? ask_all(session, before)
+			     : name_check(session, session->arguments.words[0], NULL);
+	if (status == KP_EXIT_OK)
+		status = enable_each(session, &all);
+	session->output.changes = NULL;
+	if (status == KP_EXIT_OK && session->output.json)
+		status = put_json(session, "changes", changes);
+	return status == KP_EXIT_OK && !all ? KP_EXIT_NO : status;
 }
+
+/* ---- is-enabled -------------------------------------------------------------- */
 
 static int run_is_enabled(struct session *session)
 {
-	owned_json *reply = NULL;
-	json_t *parameters = json_pack("{s:s}", "name", session->arguments.words[0]);
-	int status = session_ask(session, &asking, parameters, &reply);
+	owned_json *answers = json_array();
+	if (!answers)
+		return output_no_memory(&session->output);
+	int status = ask_all(session, answers);
 	if (status != KP_EXIT_OK)
 		return status;
-	const char *state = field_text(reply, "state", "?");
+	size_t count = json_array_size(answers);
+	bool all = true;
+	for (size_t i = 0; i < count; i++) {
+		const json_t *answer = json_array_get(answers, i);
+		const char *state = field_text(answer, "state", "?");
+		all &= json_is_true(json_object_get(answer, "enabled"));
+		if (is_silent(session))
+			continue;
+		output_line(&session->output, field_state_tone(state), "%s%s%s",
+			count > 1 ? field_text(answer, "name", "?") : "",
+			count > 1 ? ": " : "", state);
+	}
 	if (session->output.json)
-		status = output_json(&session->output, reply);
-	else if (!session->output.quiet)
-		output_line(&session->output, field_state_tone(state), "%s", state);
-	if (status != KP_EXIT_OK || json_is_true(json_object_get(reply, "enabled")))
-		return status;
-	return KP_EXIT_NO;
+		status = put_json(session, "answers", answers);
+	return status == KP_EXIT_OK && !all ? KP_EXIT_NO : status;
 }
 
 static const struct option options[] = {
@@ -95,10 +285,10 @@ const struct command disable_command = {
 	.most = SIZE_MAX,
 	.summary = "Turn plugins or kernels off",
 	.help = "Holds for every selection from now on, by no name or override is the "
-		"kernel "
-		"selected, and survives a restart unless --runtime is given. With "
-		"several names "
-		"--json prints {\"changes\": [...]}.",
+		"kernel selected, and survives a restart unless --runtime is given. "
+		"Nothing is changed where one of several names is not known. With "
+		"several names --json prints {\"changes\": [...]}; where one fails all "
+		"the same, the error has \"changes\".",
 	.options = options,
 	.run = run_disable,
 };
@@ -109,21 +299,22 @@ const struct command enable_command = {
 	.least = 1,
 	.most = SIZE_MAX,
 	.summary = "Take a disable back",
-	.help = "Also lets a kernel run that its author calls unproven. With several "
-		"names "
-		"--json prints {\"changes\": [...]}.",
+	.help = "Also lets a kernel run that its author calls unproven. Exit status 1, "
+		"and what to do, where something else keeps it off: a mask, its "
+		"manifest, "
+		"a failure. With several names --json prints {\"changes\": [...]}.",
 	.run = run_enable,
 };
 
 const struct command is_enabled_command = {
 	.name = "is-enabled",
-	.args = "NAME[/KERNEL]",
+	.args = "NAME[/KERNEL]...",
 	.least = 1,
-	.most = 1,
-	.summary = "Say whether a plugin or kernel is enabled",
+	.most = SIZE_MAX,
+	.summary = "Say whether plugins or kernels are enabled",
 	.help = "Prints enabled, disabled, disabled-runtime, masked, rejected, failed or "
-		"such, "
-		"and exits 0 where it is enabled, else 1. With --quiet the exit status "
-		"alone.",
+		"such, and exits 0 where all are enabled, else 1. With --quiet the exit "
+		"status alone. With several names a line each, and --json prints "
+		"{\"answers\": [...]}.",
 	.run = run_is_enabled,
 };

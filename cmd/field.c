@@ -2,6 +2,7 @@
 /* Reading and printing of members. */
 #include "cmd/field.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,13 +118,62 @@ char *field_join(const json_t *array, const char *between)
 	return NULL;
 }
 
-char *field_reason(const json_t *reason)
+char *field_shape(const json_t *shape)
 {
 	char *text = NULL;
-	if (!json_is_object(reason))
+	size_t size;
+	const char *dim, *between = "";
+	json_t *extent;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	json_object_foreach ((json_t *)(uintptr_t)shape, dim, extent) {
+		(void)fprintf(out, "%s%s=", between, dim);
+		put_value(out, extent);
+		between = ",";
+	}
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Is the word in the text, alone? */
+static bool has_word(const char *text, const char *word)
+{
+	size_t size = strlen(word);
+	for (const char *at = text; (at = strstr(at, word)); at += size) {
+		bool begins =
+			at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+		bool ends = !isalnum((unsigned char)at[size]) && at[size] != '_';
+		if (begins && ends)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A code that is no word of the language ("abi_major") stands in a message as the
+ * code alone; one that is ("host") only where the message begins with it.
+ */
+static bool tells_code(const char *message, const char *code)
+{
+	size_t size = strlen(code);
+	return strchr(code, '_')
+		       ? has_word(message, code)
+		       : strncmp(message, code, size) == 0 && message[size] == ':';
+}
+
+char *field_sentence(const json_t *object, const char *told)
+{
+	char *text = NULL;
+	const char *code = field_text(object, "code", "?");
+	const char *message = field_text(object, "message", "?");
+	if (!json_is_object(object))
 		return strdup("");
-	if (asprintf(&text, "%s: %s", field_text(reason, "code", "?"),
-		    field_text(reason, "message", "?")) < 0)
+	if ((told && strcmp(told, code) == 0) || tells_code(message, code))
+		return strdup(message);
+	if (asprintf(&text, "%s: %s", code, message) < 0)
 		return NULL;
 	return text;
 }
@@ -167,4 +217,17 @@ void field_pair_text(
 	const char *text = field_text(object, key, NULL);
 	if (text && *text)
 		grid_pair(grid, title, "%s", text);
+}
+
+void field_pair_warnings(struct grid *grid, const json_t *object)
+{
+	size_t i;
+	json_t *warning;
+	json_array_foreach (json_object_get(object, "warnings"), i, warning) {
+		owned_chars text = field_sentence(warning, NULL);
+		if (text)
+			grid_pair(grid, "warning", "%s", *text ? text : "?");
+		else
+			grid->failed = true;
+	}
 }

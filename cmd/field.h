@@ -22,9 +22,14 @@ size_t field_count(const json_t *object, const char *key);
 char *field_print(const json_t *value);
 /* The strings of an array with `between`; malloc'ed. */
 char *field_join(const json_t *array, const char *between);
+/* A shape as --shape takes it: "m=64,n=64"; malloc'ed, "" for none. */
+char *field_shape(const json_t *shape);
 
-/* "code: message" of a Reason, "" where there is none; malloc'ed. */
-char *field_reason(const json_t *reason);
+/*
+ * "code: message" of a Reason or Warning, "" where there is none; malloc'ed. The
+ * code is left out where the message tells it, or `told` (may be NULL) is it.
+ */
+char *field_sentence(const json_t *object, const char *told);
 
 /* The tone of a state's name. */
 enum tone field_state_tone(const char *state);
@@ -35,6 +40,8 @@ void field_pair_list(
 /* Adds "key  text" where there is a text. */
 void field_pair_text(
 	struct grid *grid, const char *title, const json_t *object, const char *key);
+/* Adds a row for each of the object's warnings. */
+void field_pair_warnings(struct grid *grid, const json_t *object);
 
 #define owned_chars __attribute__((cleanup(field_free))) char *
 static inline void field_free(char **text)

@@ -106,12 +106,12 @@ static void put_padded(const struct output *output, const struct grid_column *co
 	size_t columns = wrap_width(text, size);
 	size_t pad = width > columns ? width - columns : 0;
 	if (column->right)
-		output_spaces(output, pad);
+		output_spaces(pad);
 	output_put(output, tone, text, size);
 	if (!column->right && !last)
-		output_spaces(output, pad);
+		output_spaces(pad);
 	if (!last)
-		output_spaces(output, GAP);
+		output_spaces(GAP);
 }
 
 /* The wrapped rest of a text: each line behind `indent` columns. */
@@ -121,13 +121,13 @@ static void put_wrapped(const struct output *output, enum tone tone, const char 
 	const char *rest;
 	size_t size = wrap_line(text, columns, &rest);
 	output_put(output, tone, text, size);
-	output_end_line(output);
+	output_end_line();
 	while (*rest) {
 		const char *line = rest;
 		size = wrap_line(line, columns, &rest);
-		output_spaces(output, indent);
+		output_spaces(indent);
 		output_put(output, tone, line, size);
-		output_end_line(output);
+		output_end_line();
 	}
 }
 
@@ -144,7 +144,7 @@ static void put_row(const struct grid *grid, const struct output *output,
 {
 	size_t end = last_filled(cells, grid->n_columns);
 	size_t indent = grid->indent;
-	output_spaces(output, grid->indent);
+	output_spaces(grid->indent);
 	for (size_t c = 0; c <= end; c++) {
 		if (c + 1 == grid->n_columns && layout->last) {
 			put_wrapped(output, cells[c].tone, cells[c].text, layout->last,
@@ -155,17 +155,17 @@ static void put_row(const struct grid *grid, const struct output *output,
 			layout->widths[c], c == end);
 		indent += layout->widths[c] + GAP;
 	}
-	output_end_line(output);
+	output_end_line();
 }
 
 static void put_titles(
 	const struct grid *grid, const struct output *output, const struct layout *layout)
 {
-	output_spaces(output, grid->indent);
+	output_spaces(grid->indent);
 	for (size_t c = 0; c < grid->n_columns; c++)
 		put_padded(output, &grid->columns[c], TONE_TITLE, grid->columns[c].title,
 			layout->widths[c], c + 1 == grid->n_columns);
-	output_end_line(output);
+	output_end_line();
 }
 
 static size_t columns_behind(const struct output *output, size_t indent)
@@ -184,14 +184,14 @@ static void put_block(const struct grid *grid, const struct output *output,
 			titles = title_width(grid, c);
 	size_t indent = inside + titles + (titles ? GAP : 0);
 	if (cells[0].text[0]) {
-		output_spaces(output, grid->indent);
+		output_spaces(grid->indent);
 		put_wrapped(output, titles ? TONE_TITLE : cells[0].tone, cells[0].text,
 			columns_behind(output, grid->indent), grid->indent);
 	}
 	for (size_t c = 1; c < grid->n_columns; c++) {
 		if (!cells[c].text[0])
 			continue;
-		output_spaces(output, inside);
+		output_spaces(inside);
 		if (titles) {
 			struct grid_column left = {0};
 			put_padded(output, &left, TONE_FAINT, grid->columns[c].title,

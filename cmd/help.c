@@ -15,13 +15,15 @@ static const struct {
 	const char *meaning;
 } statuses[] = {
 	{KP_EXIT_OK, "done, or yes"},
-	{KP_EXIT_NO, "no: nothing selected, not enabled, verification failed"},
+	{KP_EXIT_NO, "no: nothing selected, an override that cannot run, not enabled, a "
+		     "wrong kernel"},
 	{KP_EXIT_USAGE, "the command line or what it asks for is wrong"},
 	{KP_EXIT_NO_DAEMON, "no plugind at the socket"},
 	{KP_EXIT_NOT_PERMITTED, "not permitted"},
 	{KP_EXIT_NOT_FOUND, "no such plugin, kernel or operation"},
 	{KP_EXIT_TIMED_OUT, "timed out"},
-	{KP_EXIT_FAILED, "plugind failed"},
+	{KP_EXIT_FAILED,
+		"failed: plugind, a worker, a busy bench, or writing the answer"},
 };
 
 enum { STATUSES = sizeof(statuses) / sizeof(statuses[0]), PAGE_WIDTH = 80 };
@@ -54,7 +56,7 @@ static json_t *command_json(const struct command *command)
 static int print_json(const struct output *output, json_t *value)
 {
 	owned_json *document = value;
-	return document ? output_json(output, document) : output_no_memory(output);
+	return document ? output_json(document) : output_no_memory(output);
 }
 
 static int all_json(const struct output *output)

@@ -17,11 +17,13 @@
 #include "cmd/field.h"
 #include "cmd/session.h"
 #include "lib/file.h"
+#include "lib/message.h"
 #include "lib/place.h"
 #include "lib/registry.h"
 #include "lib/verdict.h"
 
-enum { PIECE = 64 << 10 };
+/* A verdict holds the note, which may have KP_JSON_BYTES, and what was seen beside. */
+enum { PIECE = 64 << 10, ANSWER_BYTES = 4 * KP_JSON_BYTES };
 
 #define owned_fd __attribute__((cleanup(kp_file_close))) int
 
@@ -95,10 +97,10 @@ static int read_to_end(int fd, const char *file, int64_t deadline, struct text *
 			return kp_diag_set(diag, "io_error", file, "plugin-worker: %s",
 				strerror(errno));
 		text->used += n > 0 ? (size_t)n : 0;
-		if (text->used > KP_JSON_BYTES)
+		if (text->used > ANSWER_BYTES)
 			return kp_diag_set(diag, "json_too_large", file,
 				"plugin-worker says more than %d bytes of %s",
-				KP_JSON_BYTES, file);
+				ANSWER_BYTES, file);
 	}
 }
 
@@ -114,7 +116,7 @@ static int understand(const char *file, const struct text *text, int status,
 				? "plugin-worker was ended by signal %d"
 				: "plugin-worker said nothing and exited with %d",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	if (kp_json_parse(text->bytes, text->used, "plugin-worker", &value, diag) < 0 ||
+	if (kp_answer_parse(text->bytes, text->used, &value, diag) < 0 ||
 		kp_verdict_from_json(value, &verdict, diag) < 0)
 		return -1;
 	json_t *plugin = kp_verdict_info_json(&verdict, file);

@@ -11,7 +11,11 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/identify.h"
+#include "cmd/name.h"
 #include "cmd/session.h"
+#include "lib/text.h"
+
+enum { KERNELS_OFFERED = 256 };
 
 static const struct question question = {"Info", {{"plugin", KP_JSON_OBJECT, true}}};
 
@@ -31,7 +35,7 @@ static void add_time(struct grid *grid, const char *title, const json_t *value)
 static void add_state(struct grid *grid, const json_t *object)
 {
 	const char *state = field_text(object, "state", NULL);
-	owned_chars reason = field_reason(json_object_get(object, "reason"));
+	owned_chars reason = field_sentence(json_object_get(object, "reason"), NULL);
 	if (state) {
 		grid_add(grid, TONE_FAINT, "state");
 		grid_add(grid, field_state_tone(state), "%s", state);
@@ -116,16 +120,7 @@ static void add_file(struct grid *grid, const json_t *plugin)
 			grid, "size", "%lld bytes", (long long)json_integer_value(size));
 }
 
-static void add_warnings(struct grid *grid, const json_t *plugin)
-{
-	size_t i;
-	json_t *warning;
-	json_array_foreach (json_object_get(plugin, "warnings"), i, warning)
-		grid_pair(grid, "warning", "%s: %s", field_text(warning, "code", "?"),
-			field_text(warning, "message", "?"));
-}
-
-static int put_plugin(const struct session *session, const json_t *plugin)
+static int put_plugin(const struct session *session, const json_t *plugin, bool of_file)
 {
 	struct grid grid = {.columns = grid_pairs, .n_columns = 2};
 	const json_t *probe = json_object_get(plugin, "probe_ms");
@@ -135,17 +130,20 @@ static int put_plugin(const struct session *session, const json_t *plugin)
 	field_pair_text(&grid, "description", plugin, "description");
 	field_pair_text(&grid, "author", plugin, "author");
 	field_pair_text(&grid, "license", plugin, "license");
-	add_state(&grid, plugin);
+	if (of_file && field_is(plugin, "state", "unclaimed"))
+		grid_pair(&grid, "state", "not probed (a file)");
+	else
+		add_state(&grid, plugin);
 	add_time(&grid, "since", json_object_get(plugin, "since"));
 	field_pair_text(&grid, "source", plugin, "source");
 	add_file(&grid, plugin);
 	add_abi(&grid, plugin);
 	add_object(&grid, "config", json_object_get(plugin, "config"));
-	if (json_is_number(probe))
+	if (json_is_number(probe) && !of_file)
 		grid_pair(&grid, "probe", "%.1f ms", json_number_value(probe));
 	add_elf(&grid, json_object_get(plugin, "elf"));
 	add_evidence(&grid, json_object_get(plugin, "evidence"));
-	add_warnings(&grid, plugin);
+	field_pair_warnings(&grid, plugin);
 	return grid_print(&grid, &session->output);
 }
 
@@ -209,11 +207,12 @@ static int put_kernel(const struct session *session, const json_t *kernel)
 	return grid_print(&grid, &session->output);
 }
 
-static int put_text(const struct session *session, const json_t *plugin)
+static int put_text(const struct session *session, const json_t *plugin, bool of_file)
 {
 	size_t i;
 	json_t *kernel;
-	int status = session->output.quiet ? KP_EXIT_OK : put_plugin(session, plugin);
+	int status =
+		session->output.quiet ? KP_EXIT_OK : put_plugin(session, plugin, of_file);
 	json_array_foreach (json_object_get(plugin, "kernels"), i, kernel) {
 		if (session->output.quiet)
 			output_line(&session->output, TONE_PLAIN, "%s",
@@ -226,12 +225,29 @@ static int put_text(const struct session *session, const json_t *plugin)
 
 /* ---- the command ------------------------------------------------------------- */
 
-/* A name of a plugin has no slash, and one that ends in .so is meant as a file. */
-static bool is_file(const char *word)
+static bool is_library_name(const char *word)
 {
 	size_t size = strlen(word);
-	return strchr(word, '/') || (size > 3 && strcmp(word + size - 3, ".so") == 0 &&
-					    access(word, F_OK) == 0);
+	return size > 3 && strcmp(word + size - 3, ".so") == 0;
+}
+
+/* "plugin/kernel", where no file is called so. */
+static bool is_kernel(const char *word)
+{
+	char plugin[80];
+	size_t size = strcspn(word, "/");
+	if (!word[size] || size >= sizeof(plugin) || is_library_name(word) ||
+		access(word, F_OK) == 0)
+		return false;
+	memcpy(plugin, word, size);
+	plugin[size] = '\0';
+	return kp_text_is_name(plugin) && kp_text_is_name(word + size + 1);
+}
+
+static bool is_file(const char *word)
+{
+	return strchr(word, '/') ? !is_kernel(word)
+				 : is_library_name(word) && access(word, F_OK) == 0;
 }
 
 static int info_of_file(struct session *session, const char *file, json_t **reply)
@@ -248,19 +264,63 @@ static int info_of_file(struct session *session, const char *file, json_t **repl
 		status == KP_EXIT_TIMED_OUT ? status : KP_EXIT_FAILED, &diag);
 }
 
+static int no_kernel(struct session *session, const char *word, const json_t *kernels)
+{
+	const char *names[KERNELS_OFFERED];
+	size_t count = 0;
+	const char *name = strchr(word, '/') + 1;
+	for (size_t i = 0; i < json_array_size(kernels) && count < KERNELS_OFFERED; i++)
+		names[count++] = field_text(json_array_get(kernels, i), "name", "?");
+	const char *nearest = kp_text_nearest(name, names, count);
+	return output_refuse(&session->output, "no_such_kernel", word,
+		"%.*s has no kernel %s%s%s%s", name_plugin_size(word), word, name,
+		nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
+}
+
+/* Leaves of the plugin's kernels the one that was named. */
+static int keep_kernel(struct session *session, const char *word, json_t *plugin)
+{
+	const json_t *kernels = json_object_get(plugin, "kernels");
+	const char *name = strchr(word, '/') + 1;
+	for (size_t i = 0; i < json_array_size(kernels); i++) {
+		json_t *kernel = json_array_get(kernels, i);
+		if (field_is(kernel, "name", name))
+			return json_object_set_new(
+				       plugin, "kernels", json_pack("[O]", kernel)) < 0
+				       ? output_no_memory(&session->output)
+				       : KP_EXIT_OK;
+	}
+	return no_kernel(session, word, kernels);
+}
+
+static int info_of_name(struct session *session, const char *word, json_t **reply)
+{
+	int size = name_plugin_size(word);
+	owned_json *parameters = json_pack("{s:s%}", "name", word, (size_t)size);
+	if (!parameters)
+		return output_no_memory(&session->output);
+	int status = session_settle(session, parameters);
+	if (status == KP_EXIT_OK)
+		status = name_ask(
+			session, &question, word, json_incref(parameters), reply);
+	if (status == KP_EXIT_OK && word[size])
+		status = keep_kernel(session, word, json_object_get(*reply, "plugin"));
+	return status;
+}
+
 static int run(struct session *session)
 {
 	const char *word = session->arguments.words[0];
 	owned_json *reply = NULL;
 	bool file = is_file(word);
 	int status = file ? info_of_file(session, word, &reply)
-			  : session_ask(session, &question,
-				    json_pack("{s:s}", "name", word), &reply);
+			  : info_of_name(session, word, &reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	const json_t *plugin = json_object_get(reply, "plugin");
-	status = session->output.json ? output_json(&session->output, reply)
-				      : put_text(session, plugin);
+	status = session->output.json ? output_json(reply)
+				      : put_text(session, plugin, file);
 	/* A file that would be refused is a no; a plugin of the registry is as it is. */
 	if (status == KP_EXIT_OK && file &&
 		field_state_tone(field_text(plugin, "state", "")) == TONE_BAD)
@@ -268,16 +328,23 @@ static int run(struct session *session)
 	return status;
 }
 
+static const struct option options[] = {
+	SESSION_SETTLE,
+	{NULL, NULL, NULL, false},
+};
+
 const struct command info_command = {
 	.name = "info",
-	.args = "NAME|FILE.so",
+	.args = "NAME[/KERNEL]|FILE.so",
 	.least = 1,
 	.most = 1,
 	.summary = "Show all that is known of a plugin, or of a library file",
-	.help = "A file (with a slash in it, or ending in .so and there) is looked at "
+	.help = "NAME/KERNEL shows that kernel alone. A file (with a slash in it, or "
+		"ending in .so and there) is looked at "
 		"without "
 		"plugind and without running anything of it; exit status 1 where it "
 		"would be "
 		"refused. With --quiet the names of the kernels.",
+	.options = options,
 	.run = run,
 };

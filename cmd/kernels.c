@@ -1,41 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* `pluginctl kernels`: kernels in selection order, and why each is or is not usable. */
-#include <stdint.h>
+#include <string.h>
 
 #include "cmd/command.h"
 #include "cmd/exclusion.h"
 #include "cmd/field.h"
 #include "cmd/grid.h"
+#include "cmd/name.h"
 #include "cmd/session.h"
 
 static const struct question question = {"Kernels", {{"kernels", KP_JSON_ARRAY, true}}};
 
-/* The first predicate in the row of the kernel, others in rows below. */
-static void add_reasons(struct grid *grid, const json_t *kernel)
-{
-	const json_t *reasons = json_object_get(kernel, "reasons");
-	size_t count = json_array_size(reasons);
-	if (count == 0)
-		grid_add(grid,
-			json_is_true(json_object_get(kernel, "eligible")) ? TONE_GOOD
-									  : TONE_WARN,
-			"%s",
-			json_is_true(json_object_get(kernel, "eligible"))
-				? "usable"
-				: field_text(kernel, "state", "?"));
-	for (size_t i = 0; i < count; i++) {
-		owned_chars text = exclusion_print(json_array_get(reasons, i));
-		for (size_t c = 0; i > 0 && c < grid->n_columns - 1; c++)
-			grid_add(grid, TONE_PLAIN, "%s", "");
-		grid_add(grid, TONE_WARN, "%s", text ? text : "");
-	}
-}
-
 static void add_kernel(struct grid *grid, const json_t *kernel)
 {
 	const json_t *position = json_object_get(kernel, "position");
+	const json_t *reasons = json_object_get(kernel, "reasons");
+	bool eligible = json_is_true(json_object_get(kernel, "eligible"));
 	grid_add(grid, TONE_PLAIN, "%s", field_text(kernel, "kernel", "?"));
-	grid_add(grid, TONE_PLAIN, "%s", field_text(kernel, "operation", "?"));
 	if (json_is_integer(position))
 		grid_add(grid, TONE_PLAIN, "%lld",
 			(long long)json_integer_value(position));
@@ -43,48 +24,88 @@ static void add_kernel(struct grid *grid, const json_t *kernel)
 		grid_add(grid, TONE_FAINT, "-");
 	grid_add(grid, TONE_PLAIN, "%lld %s", (long long)field_int(kernel, "priority"),
 		field_text(kernel, "band", "-"));
-	add_reasons(grid, kernel);
+	if (json_array_size(reasons) > 0)
+		exclusion_add(grid, reasons);
+	else
+		grid_add(grid, eligible ? TONE_GOOD : TONE_WARN, "%s",
+			eligible ? "usable" : field_text(kernel, "state", "?"));
 }
 
+/* Kernels from *at on that are of the same operation, under its name. */
+static int put_operation(
+	const struct output *output, const json_t *kernels, size_t *at, bool headed)
+{
+	static const struct grid_column columns[] = {{"KERNEL", false}, {"ORDER", true},
+		{"PRIORITY", false}, {"USABLE", false}};
+	struct grid grid = {.columns = columns, .n_columns = 4};
+	const char *operation =
+		field_text(json_array_get(kernels, *at), "operation", "?");
+	if (headed) {
+		if (*at > 0)
+			output_line(output, TONE_PLAIN, "%s", "");
+		output_line(output, TONE_TITLE, "%s", operation);
+		grid.indent = 2;
+	}
+	while (*at < json_array_size(kernels)) {
+		const json_t *kernel = json_array_get(kernels, *at);
+		if (strcmp(field_text(kernel, "operation", "?"), operation) != 0)
+			break;
+		add_kernel(&grid, kernel);
+		++*at;
+	}
+	return grid_print(&grid, output);
+}
+
+/* Where one operation was asked for, its name need not be repeated. */
 static int put_text(const struct session *session, const json_t *kernels)
 {
-	static const struct grid_column columns[] = {{"KERNEL", false},
-		{"OPERATION", false}, {"ORDER", true}, {"PRIORITY", false},
-		{"USABLE", false}};
-	struct grid grid = {.columns = columns, .n_columns = 5};
-	size_t i;
-	json_t *kernel;
-	json_array_foreach ((json_t *)(uintptr_t)kernels, i, kernel) {
-		if (session->output.quiet)
-			output_line(&session->output, TONE_PLAIN, "%s",
-				field_text(kernel, "kernel", "?"));
-		else
-			add_kernel(&grid, kernel);
-	}
-	return session->output.quiet ? KP_EXIT_OK : grid_print(&grid, &session->output);
+	const struct arguments *arguments = &session->arguments;
+	bool headed = arguments->n_words == 0 || !strchr(arguments->words[0], '/');
+	int status = KP_EXIT_OK;
+	for (size_t at = 0; at < json_array_size(kernels) && status == KP_EXIT_OK;)
+		status = put_operation(&session->output, kernels, &at, headed);
+	return status;
+}
+
+static int put_names(const struct output *output, const json_t *kernels)
+{
+	for (size_t i = 0; i < json_array_size(kernels); i++)
+		output_line(output, TONE_PLAIN, "%s",
+			field_text(json_array_get(kernels, i), "kernel", "?"));
+	return KP_EXIT_OK;
 }
 
 static int run(struct session *session)
 {
 	const struct arguments *arguments = &session->arguments;
+	const char *asked = arguments->n_words ? arguments->words[0] : NULL;
 	owned_json *reply = NULL;
-	json_t *parameters = json_pack(
-		"{s:s*}", "operation", arguments->n_words ? arguments->words[0] : NULL);
-	int status = session_ask(session, &question, parameters, &reply);
+	owned_json *parameters = json_pack("{s:s*}", "operation", asked);
+	if (!parameters)
+		return output_no_memory(&session->output);
+	int status = session_settle(session, parameters);
+	if (status == KP_EXIT_OK)
+		status = name_ask(session, &question, asked ? asked : "",
+			json_incref(parameters), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	if (session->output.json)
-		return output_json(&session->output, reply);
+		return output_json(reply);
 	const json_t *kernels = json_object_get(reply, "kernels");
+	if (session->output.quiet)
+		return put_names(&session->output, kernels);
 	if (json_array_size(kernels) == 0)
 		output_remark(&session->output, "no kernels");
 	else
 		status = put_text(session, kernels);
-	if (field_count(reply, "pending"))
-		output_remark(&session->output, "%zu plugins still pending",
-			field_count(reply, "pending"));
+	session_remark_pending(session, reply);
 	return status;
 }
+
+static const struct option options[] = {
+	SESSION_SETTLE,
+	{NULL, NULL, NULL, false},
+};
 
 const struct command kernels_command = {
 	.name = "kernels",
@@ -96,5 +117,6 @@ const struct command kernels_command = {
 		"from 1 among the kernels of an operation that are usable on this "
 		"machine; "
 		"what a request asks for beyond that is for `pluginctl why`.",
+	.options = options,
 	.run = run,
 };

@@ -6,34 +6,14 @@
 #include "cmd/command.h"
 #include "cmd/field.h"
 #include "cmd/grid.h"
+#include "cmd/name.h"
 #include "cmd/session.h"
-#include "lib/text.h"
-#include "lib/verdict.h"
 
 static const struct question question = {"List", {{"plugins", KP_JSON_ARRAY, true}}};
+static const struct question knowing = {"Kernels", {{"kernels", KP_JSON_ARRAY, true}}};
 
 /* Not a state of the registry: what lies in the plugin directory unnamed. */
 static const char unclaimed[] = "unclaimed";
-
-static int check_state(struct session *session, const char *state)
-{
-	const char *names[KP_STATES + 1];
-	for (size_t i = 0; i < KP_STATES; i++)
-		names[i] = kp_state_name((enum kp_state)i);
-	names[KP_STATES] = unclaimed;
-	for (size_t i = 0; i <= KP_STATES; i++)
-		if (strcmp(names[i], state) == 0)
-			return KP_EXIT_OK;
-	const char *nearest = kp_text_nearest(state, names, KP_STATES + 1);
-	if (nearest)
-		return output_refuse(&session->output, "unknown_state", state,
-			"no state %s; did you mean %s?", state, nearest);
-	return output_refuse(&session->output, "unknown_state", state,
-		"no state %s; there are pending, active, disabled, masked, rejected, "
-		"failed, "
-		"quarantined, missing and unclaimed",
-		state);
-}
 
 static int put_names(const struct output *output, const json_t *plugins)
 {
@@ -42,6 +22,32 @@ static int put_names(const struct output *output, const json_t *plugins)
 	json_array_foreach ((json_t *)(uintptr_t)plugins, i, plugin)
 		output_line(output, TONE_PLAIN, "%s", field_text(plugin, "name", "?"));
 	return KP_EXIT_OK;
+}
+
+/* "2", or "1 of 2" where an operator turned one off. */
+static void add_kernels(struct grid *grid, const json_t *plugin)
+{
+	size_t count = field_count(plugin, "kernels");
+	size_t off = field_count(plugin, "disabled_kernels");
+	if (off > 0)
+		grid_add(grid, TONE_WARN, "%zu of %zu", count > off ? count - off : 0,
+			count);
+	else
+		grid_add(grid, TONE_PLAIN, "%zu", count);
+}
+
+static void add_reason(struct grid *grid, const json_t *plugin, const char *state)
+{
+	size_t off = field_count(plugin, "disabled_kernels");
+	owned_chars reason = field_sentence(json_object_get(plugin, "reason"), state);
+	owned_chars names = field_join(json_object_get(plugin, "disabled_kernels"), ", ");
+	if (!reason || !names)
+		grid->failed = true;
+	else if (off > 0)
+		grid_add(grid, TONE_PLAIN, "%s%s%zu kernel%s disabled: %s", reason,
+			*reason ? "; " : "", off, off > 1 ? "s" : "", names);
+	else
+		grid_add(grid, TONE_PLAIN, "%s", reason);
 }
 
 static int put_table(const struct output *output, const json_t *plugins)
@@ -53,12 +59,11 @@ static int put_table(const struct output *output, const json_t *plugins)
 	json_t *plugin;
 	json_array_foreach ((json_t *)(uintptr_t)plugins, i, plugin) {
 		const char *state = field_text(plugin, "state", "?");
-		owned_chars reason = field_reason(json_object_get(plugin, "reason"));
 		grid_add(&grid, TONE_PLAIN, "%s", field_text(plugin, "name", "?"));
 		grid_add(&grid, TONE_PLAIN, "%s", field_text(plugin, "version", "-"));
 		grid_add(&grid, field_state_tone(state), "%s", state);
-		grid_add(&grid, TONE_PLAIN, "%zu", field_count(plugin, "kernels"));
-		grid_add(&grid, TONE_PLAIN, "%s", reason ? reason : "");
+		add_kernels(&grid, plugin);
+		add_reason(&grid, plugin, state);
 	}
 	return grid_print(&grid, output);
 }
@@ -75,34 +80,49 @@ static int put_nothing(const struct session *session)
 	return KP_EXIT_OK;
 }
 
-static int run(struct session *session)
+/* A family that nobody has is a wrong name, not an empty list. */
+static int check_family(struct session *session, const char *family)
+{
+	owned_json *reply = NULL;
+	return name_ask(session, &knowing, family,
+		json_pack("{s:s}", "operation", family), &reply);
+}
+
+static int ask(struct session *session, json_t **reply)
 {
 	const struct arguments *arguments = &session->arguments;
 	const char *state = arguments_value(arguments, "state");
 	const char *family = arguments_value(arguments, "family");
-	owned_json *reply = NULL;
-	int status = state ? check_state(session, state) : KP_EXIT_OK;
-	if (status != KP_EXIT_OK)
-		return status;
-	json_t *parameters =
+	owned_json *parameters =
 		json_pack("{s:s*, s:s*, s:b}", "state", state, "family", family, "all",
 			arguments_has(arguments, "all") ||
 				(state && strcmp(state, unclaimed) == 0));
-	status = session_ask(session, &question, parameters, &reply);
+	if (!parameters)
+		return output_no_memory(&session->output);
+	int status = session_settle(session, parameters);
+	if (status == KP_EXIT_OK)
+		status = session_ask(session, &question, json_incref(parameters), reply);
+	if (status == KP_EXIT_OK && family && field_count(*reply, "plugins") == 0)
+		status = check_family(session, family);
+	return status;
+}
+
+static int run(struct session *session)
+{
+	owned_json *reply = NULL;
+	int status = ask(session, &reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	if (session->output.json)
-		return output_json(&session->output, reply);
+		return output_json(reply);
 	const json_t *plugins = json_object_get(reply, "plugins");
 	if (session->output.quiet)
 		return put_names(&session->output, plugins);
 	if (json_array_size(plugins) == 0)
-		return put_nothing(session);
-	status = put_table(&session->output, plugins);
-	if (field_count(reply, "pending"))
-		output_remark(&session->output,
-			"%zu still pending; `pluginctl status --wait` waits",
-			field_count(reply, "pending"));
+		status = put_nothing(session);
+	else
+		status = put_table(&session->output, plugins);
+	session_remark_pending(session, reply);
 	return status;
 }
 
@@ -116,6 +136,7 @@ static const struct option options[] = {
 		false},
 	{"all", NULL, "also libraries in the plugin directory that no manifest names",
 		false},
+	SESSION_SETTLE,
 	{NULL, NULL, NULL, false},
 };
 

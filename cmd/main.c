@@ -30,12 +30,12 @@ static int read_timeout(struct session *session)
 	char *end;
 	errno = 0;
 	double seconds = strtod(text, &end);
-	if (end == text || *end || errno || !isfinite(seconds) || seconds < 0 ||
+	if (end == text || *end || errno || !isfinite(seconds) || seconds <= 0 ||
 		seconds > TIMEOUT_MOST_S)
 		return output_refuse(&session->output, "bad_timeout", text,
-			"--timeout %s: seconds from 0 to %d are expected", text,
+			"--timeout %s: seconds above 0, at most %d, are expected", text,
 			TIMEOUT_MOST_S);
-	session->timeout_ms = (int)(seconds * 1000);
+	session->timeout_ms = seconds < 0.001 ? 1 : (int)(seconds * 1000);
 	session->timeout_given = true;
 	return KP_EXIT_OK;
 }
@@ -43,7 +43,6 @@ static int read_timeout(struct session *session)
 static int run(struct session *session)
 {
 	const struct command *command = session->arguments.command;
-	const char *socket = arguments_value(&session->arguments, "socket");
 	if (arguments_has(&session->arguments, "help"))
 		return command ? help_one(&session->output, command)
 			       : help_all(&session->output);
@@ -51,9 +50,6 @@ static int run(struct session *session)
 		return help_version(&session->output);
 	if (!command)
 		return help_usage(&session->output);
-	if (socket && !*socket)
-		return output_refuse(
-			&session->output, "bad_socket", "", "--socket has an empty path");
 	int status = read_timeout(session);
 	return status == KP_EXIT_OK ? command->run(session) : status;
 }
@@ -78,5 +74,5 @@ int main(int argc, char **argv)
 	else
 		status = run(&session);
 	session_finish(&session);
-	return output_finish(&session.output, status);
+	return output_finish(status);
 }

@@ -12,6 +12,7 @@
 
 #include "cmd/command.h"
 #include "cmd/field.h"
+#include "cmd/name.h"
 #include "cmd/session.h"
 #include "lib/file.h"
 #include "lib/text.h"
@@ -29,23 +30,51 @@ enum entry { ENTRY_NONE, ENTRY_MASK, ENTRY_OTHER, ENTRY_UNREADABLE };
 struct place {
 	char dir[4096];
 	char file[80];
+	json_t *layers; /* the reply to Layers */
 };
 
-#define owned_fd __attribute__((cleanup(kp_file_close))) int
+#define owned_fd    __attribute__((cleanup(kp_file_close))) int
+#define owned_place __attribute__((cleanup(place_finish))) struct place
+
+static void place_finish(struct place *place)
+{
+	json_decref(place->layers);
+}
+
+/* Root writes where root's daemon says, or its own, and nobody else's. */
+static int check_peer(struct session *session)
+{
+	uid_t uid;
+	struct kp_diag diag;
+	int status = session_connect(session);
+	if (status != KP_EXIT_OK)
+		return status;
+	if (kp_client_peer(session->client, &uid, &diag) < 0)
+		return output_fail_diag(&session->output, &diag);
+	if (uid == 0 || uid == geteuid())
+		return KP_EXIT_OK;
+	return output_refuse(&session->output, "untrusted_layer",
+		kp_client_path(session->client),
+		"plugind at %s runs as uid %u: where that tells to write, uid %u does "
+		"not",
+		kp_client_path(session->client), (unsigned)uid, (unsigned)geteuid());
+}
 
 static int find_place(struct session *session, const char *name, struct place *place)
 {
 	bool runtime = arguments_has(&session->arguments, "runtime");
-	owned_json *reply = NULL;
-	int status = session_ask(session, &asking_layers, json_object(), &reply);
+	int status = check_peer(session);
+	if (status == KP_EXIT_OK)
+		status = session_ask(
+			session, &asking_layers, json_object(), &place->layers);
 	if (status != KP_EXIT_OK)
 		return status;
-	const char *dir = field_text(reply, runtime ? "runtime_dir" : "mask_dir", NULL);
+	const char *dir =
+		field_text(place->layers, runtime ? "runtime_dir" : "mask_dir", NULL);
 	if (!dir)
 		return output_refuse(&session->output, "no_runtime_layer", name,
-			"this plugind has no layer that ends with the machine's run; "
-			"leave out "
-			"--runtime");
+			"--runtime is for the plugind of the system: this one has no "
+			"layer below /run; leave out --runtime");
 	int n = snprintf(place->dir, sizeof(place->dir), "%s", dir);
 	if (dir[0] != '/' || n < 0 || (size_t)n >= sizeof(place->dir))
 		return output_refuse(&session->output, "bad_reply", "Layers",
@@ -57,8 +86,8 @@ static int find_place(struct session *session, const char *name, struct place *p
 static int check_known(struct session *session, const char *name)
 {
 	owned_json *reply = NULL;
-	return session_ask(
-		session, &asking_info, json_pack("{s:s}", "name", name), &reply);
+	return name_ask(
+		session, &asking_info, name, json_pack("{s:s}", "name", name), &reply);
 }
 
 /* Errno of the last call as a failure about the layer. */
@@ -83,26 +112,64 @@ static enum entry look(int dir, const char *file)
 	return errno == ENOENT ? ENTRY_NONE : ENTRY_UNREADABLE;
 }
 
-/* Tells what was done and lets the daemon see it. */
+/* The directory whose mask of this name hides all others; NULL: there is none. */
+static const char *masking_dir(const struct place *place)
+{
+	const json_t *dirs = json_object_get(place->layers, "manifest_dirs");
+	for (size_t i = 0; i < json_array_size(dirs); i++) {
+		const char *path = json_string_value(json_array_get(dirs, i));
+		owned_fd dir = open(path ? path : "", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		enum entry entry = dir < 0 ? ENTRY_NONE : look(dir, place->file);
+		if (entry != ENTRY_NONE)
+			return entry == ENTRY_MASK ? path : NULL;
+	}
+	return NULL;
+}
+
+static int put_json(const struct session *session, const char *name,
+	const struct place *place, bool changed, const json_t *reply)
+{
+	owned_json *document = json_pack("{s:s, s:b, s:s, s:s, s:s?, s:I}", "name", name,
+		"changed", changed, "directory", place->dir, "file", place->file,
+		"masked_in", masking_dir(place), "generation",
+		field_int(reply, "generation"));
+	return document ? output_json(document) : output_no_memory(&session->output);
+}
+
+/* "--runtime" where that mask is the other one of the two that we make. */
+static void put_still_masked(const struct session *session, const char *name,
+	const struct place *place, const char *dir)
+{
+	const char *remedy = "remove it there";
+	if (strcmp(dir, field_text(place->layers, "runtime_dir", "")) == 0)
+		remedy = "use --runtime";
+	else if (strcmp(dir, field_text(place->layers, "mask_dir", "")) == 0)
+		remedy = "leave out --runtime";
+	output_line(&session->output, TONE_WARN, "%s: still masked by %s/%s; %s", name,
+		dir, place->file, remedy);
+}
+
+/* Tells what was done and lets the daemon see it. Exit 1: it is masked yet. */
 static int report(struct session *session, const char *name, const struct place *place,
-	bool changed, const char *done)
+	bool changed, bool mask)
 {
 	owned_json *reply = NULL;
 	int status = session_ask(
 		session, &reloading, json_pack("{s:s}", "name", name), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
-	if (!session->output.json) {
-		if (!session->output.quiet)
-			output_line(&session->output, TONE_PLAIN, "%s: %s%s in %s", name,
-				changed ? "" : "already ", done, place->dir);
-		return KP_EXIT_OK;
-	}
-	owned_json *document = json_pack("{s:s, s:b, s:s, s:s, s:I}", "name", name,
-		"changed", changed, "directory", place->dir, "file", place->file,
-		"generation", field_int(reply, "generation"));
-	return document ? output_json(&session->output, document)
-			: output_no_memory(&session->output);
+	const char *dir = mask ? NULL : masking_dir(place);
+	if (session->output.json)
+		status = put_json(session, name, place, changed, reply);
+	else if (!session->output.quiet && (changed || !dir))
+		output_line(&session->output, TONE_PLAIN, "%s: %s%s in %s", name,
+			changed ? "" : "already ", mask ? "masked" : "unmasked",
+			place->dir);
+	if (status != KP_EXIT_OK || !dir)
+		return status;
+	if (!session->output.json && !session->output.quiet)
+		put_still_masked(session, name, place, dir);
+	return KP_EXIT_NO;
 }
 
 static int occupied(struct session *session, const struct place *place)
@@ -115,15 +182,17 @@ static int occupied(struct session *session, const struct place *place)
 
 static int check_name(struct session *session, const char *name)
 {
-	if (kp_text_is_name(name))
-		return KP_EXIT_OK;
+	bool mask = strcmp(session->output.what, "mask") == 0;
+	int status = name_check(session, name, mask ? "masked" : "unmasked");
+	if (status != KP_EXIT_OK || kp_text_is_name(name))
+		return status;
 	return output_refuse(&session->output, "bad_name", name,
 		"%s is no name of a plugin: %s", name, kp_text_name_rule);
 }
 
 static int run_mask(struct session *session)
 {
-	struct place place;
+	owned_place place = {0};
 	struct kp_diag diag;
 	const char *name = session->arguments.words[0];
 	int status = check_name(session, name);
@@ -139,17 +208,17 @@ static int run_mask(struct session *session)
 	if (dir < 0)
 		return failed(session, &place, "make");
 	if (symlinkat("/dev/null", dir, place.file) == 0)
-		return report(session, name, &place, true, "masked");
+		return report(session, name, &place, true, true);
 	if (errno != EEXIST)
 		return failed(session, &place, "make");
 	return look(dir, place.file) == ENTRY_MASK
-		       ? report(session, name, &place, false, "masked")
+		       ? report(session, name, &place, false, true)
 		       : occupied(session, &place);
 }
 
 static int run_unmask(struct session *session)
 {
-	struct place place;
+	owned_place place = {0};
 	const char *name = session->arguments.words[0];
 	int status = check_name(session, name);
 	if (status == KP_EXIT_OK)
@@ -163,7 +232,7 @@ static int run_unmask(struct session *session)
 	case ENTRY_MASK:
 		if (unlinkat(dir, place.file, 0) < 0)
 			return failed(session, &place, "remove");
-		return report(session, name, &place, true, "unmasked");
+		return report(session, name, &place, true, false);
 	case ENTRY_OTHER:
 		return occupied(session, &place);
 	case ENTRY_UNREADABLE:
@@ -172,7 +241,7 @@ static int run_unmask(struct session *session)
 		break;
 	}
 	status = check_known(session, name);
-	return status == KP_EXIT_OK ? report(session, name, &place, false, "unmasked")
+	return status == KP_EXIT_OK ? report(session, name, &place, false, false)
 				    : status;
 }
 
@@ -191,8 +260,7 @@ const struct command mask_command = {
 	.help = "Makes a link NAME.json to /dev/null in the highest manifest directory, "
 		"with "
 		"your own rights, and lets plugind reload. A manifest that is a file "
-		"there is "
-		"left alone: that is refused.",
+		"there is left alone: that is refused.",
 	.options = options,
 	.run = run_mask,
 };
@@ -204,8 +272,8 @@ const struct command unmask_command = {
 	.most = 1,
 	.summary = "Take a mask back",
 	.help = "Removes the link that `pluginctl mask` made, nothing else, and lets "
-		"plugind "
-		"reload.",
+		"plugind reload. Exit status 1 where a mask in another directory still "
+		"hides the plugin.",
 	.options = options,
 	.run = run_unmask,
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <float.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -88,16 +89,24 @@ void output_put(
 		(void)fputs("\x1b[0m", stdout);
 }
 
-void output_spaces(const struct output *output, size_t count)
+void output_spaces(size_t count)
 {
-	(void)output;
 	(void)printf("%*s", (int)count, "");
 }
 
-void output_end_line(const struct output *output)
+void output_end_line(void)
 {
-	(void)output;
 	(void)putchar('\n');
+}
+
+void output_fields(const struct output *output, const char *const *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			(void)putchar('\t');
+		output_put(output, TONE_PLAIN, texts[i], strlen(texts[i]));
+	}
+	output_end_line();
 }
 
 void output_line(const struct output *output, enum tone tone, const char *format, ...)
@@ -108,7 +117,7 @@ void output_line(const struct output *output, enum tone tone, const char *format
 	va_end(arguments);
 	if (text)
 		output_put(output, tone, text, strlen(text));
-	output_end_line(output);
+	output_end_line();
 }
 
 void output_words(const struct output *output, size_t indent, const char *format, ...)
@@ -122,9 +131,9 @@ void output_words(const struct output *output, size_t indent, const char *format
 	while (rest && *rest) {
 		const char *line = rest;
 		size_t size = wrap_line(line, width - indent, &rest);
-		output_spaces(output, indent);
+		output_spaces(indent);
 		output_put(output, TONE_PLAIN, line, size);
-		output_end_line(output);
+		output_end_line();
 	}
 }
 
@@ -176,7 +185,7 @@ static void put_escaped(const char *text)
 	(void)putchar('\n');
 }
 
-int output_json(const struct output *output, const json_t *value)
+int output_json(const json_t *value)
 {
 	owned_text text =
 		json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(DBL_DIG));
@@ -186,7 +195,6 @@ int output_json(const struct output *output, const json_t *value)
 			stdout);
 		return KP_EXIT_FAILED;
 	}
-	(void)output;
 	put_escaped(text);
 	return KP_EXIT_OK;
 }
@@ -201,19 +209,27 @@ static void fail_text(const struct output *output, const char *message)
 		output->what ? ": " : "", text ? text : "memory is exhausted");
 }
 
+static int fail_json(
+	const struct output *output, enum kp_exit status, const json_t *parameters)
+{
+	json_t *error = json_copy((json_t *)(uintptr_t)parameters);
+	if (json_array_size(output->changes) > 0)
+		(void)json_object_set(error, "changes", output->changes);
+	json_t *document = json_pack("{s:o}", "error", error);
+	int result = output_json(document);
+	json_decref(document);
+	return result == KP_EXIT_OK ? (int)status : result;
+}
+
 int output_fail_reply(
 	const struct output *output, enum kp_exit status, const json_t *parameters)
 {
 	const char *message = json_string_value(json_object_get(parameters, "message"));
 	const char *nearest = json_string_value(json_object_get(parameters, "nearest"));
+	if (output->json)
+		return fail_json(output, status, parameters);
 	if (!message)
 		message = "no reason was given";
-	if (output->json) {
-		json_t *error = json_pack("{s:O}", "error", parameters);
-		int result = output_json(output, error);
-		json_decref(error);
-		return result == KP_EXIT_OK ? (int)status : result;
-	}
 	owned_text with_nearest = NULL;
 	if (nearest && !strstr(message, nearest) &&
 		asprintf(&with_nearest, "%s; did you mean %s?", message, nearest) < 0)
@@ -261,11 +277,11 @@ int output_no_memory(const struct output *output)
 	return output_refuse(output, "no_memory", "", "memory is exhausted");
 }
 
-int output_finish(const struct output *output, int status)
+int output_finish(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	(void)output;
-	(void)fprintf(stderr, "pluginctl: standard output: %s\n", strerror(errno));
+	(void)fprintf(stderr, "pluginctl: cannot write to standard output: %s\n",
+		strerror(errno));
 	return KP_EXIT_FAILED;
 }

@@ -23,6 +23,8 @@ struct output {
 	bool progress;	  /* stderr is a terminal */
 	size_t width;	  /* columns of stdout; 0: as long as it takes */
 	const char *what; /* the command, for errors; NULL before it is known */
+	json_t *changes;  /* an array: what a failure that follows does not undo; or NULL
+			   */
 };
 
 void output_init(struct output *output);
@@ -36,8 +38,10 @@ char *output_clean(const char *text);
 /* Bytes that output_clean made safe, to stdout. */
 void output_put(
 	const struct output *output, enum tone tone, const char *text, size_t size);
-void output_spaces(const struct output *output, size_t count);
-void output_end_line(const struct output *output);
+void output_spaces(size_t count);
+void output_end_line(void);
+/* One line of texts that output_clean made safe, with tabs between them. */
+void output_fields(const struct output *output, const char *const *texts, size_t count);
 
 /* One line to stdout, cleaned, as it is. */
 void output_line(const struct output *output, enum tone tone, const char *format, ...)
@@ -56,11 +60,12 @@ void output_progress(const struct output *output, const char *format, ...)
  * The one JSON document of a command. Strings are escaped so that no control
  * byte, of C0, DEL or C1, is raw. Returns KP_EXIT_OK or, for memory, KP_EXIT_FAILED.
  */
-int output_json(const struct output *output, const json_t *value);
+int output_json(const json_t *value);
 
 /*
- * Says why nothing was done: `pluginctl: what: why` on stderr or
- * {"error": {...}} on stdout. Returns `status`.
+ * Says why nothing, or no more, was done: `pluginctl: what: why` on stderr or
+ * {"error": {...}} on stdout, with "changes" in it where there were some. Returns
+ * `status`.
  */
 int output_fail(
 	const struct output *output, enum kp_exit status, const struct kp_diag *diag);
@@ -75,6 +80,6 @@ int output_refuse(const struct output *output, const char *code, const char *obj
 int output_no_memory(const struct output *output);
 
 /* Flushes; KP_EXIT_FAILED, said on stderr, when stdout could not take it all. */
-int output_finish(const struct output *output, int status);
+int output_finish(int status);
 
 #endif

@@ -5,6 +5,7 @@
 #include "cmd/command.h"
 #include "cmd/field.h"
 #include "cmd/grid.h"
+#include "cmd/name.h"
 #include "cmd/session.h"
 
 static const struct question reloading = {
@@ -29,13 +30,14 @@ static int run_reload(struct session *session)
 {
 	const struct arguments *arguments = &session->arguments;
 	owned_json *reply = NULL;
-	json_t *parameters = json_pack(
-		"{s:s*}", "name", arguments->n_words ? arguments->words[0] : NULL);
-	int status = session_ask(session, &reloading, parameters, &reply);
+	const char *name = arguments->n_words ? arguments->words[0] : NULL;
+	int status = name ? name_check(session, name, "reloaded") : KP_EXIT_OK;
+	if (status == KP_EXIT_OK)
+		status = name_ask(session, &reloading, name ? name : "",
+			json_pack("{s:s*}", "name", name), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
-	return session->output.json ? output_json(&session->output, reply)
-				    : put_reload(session, reply);
+	return session->output.json ? output_json(reply) : put_reload(session, reply);
 }
 
 /* Off because an operator wants it so is no failure of the retry. */
@@ -47,15 +49,18 @@ static bool is_bad(const char *state)
 static int run_retry(struct session *session)
 {
 	owned_json *reply = NULL;
-	json_t *parameters = json_pack("{s:s}", "name", session->arguments.words[0]);
-	int status = session_ask(session, &retrying, parameters, &reply);
+	const char *name = session->arguments.words[0];
+	int status = name_check(session, name, "retried");
+	if (status == KP_EXIT_OK)
+		status = name_ask(session, &retrying, name,
+			json_pack("{s:s}", "name", name), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	const json_t *plugin = json_object_get(reply, "plugin");
 	const char *state = field_text(plugin, "state", "?");
-	owned_chars reason = field_reason(json_object_get(plugin, "reason"));
+	owned_chars reason = field_sentence(json_object_get(plugin, "reason"), state);
 	if (session->output.json)
-		status = output_json(&session->output, reply);
+		status = output_json(reply);
 	else if (!session->output.quiet)
 		output_line(&session->output, field_state_tone(state), "%s: %s%s%s",
 			field_text(plugin, "name", "?"), state,

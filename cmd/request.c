@@ -31,14 +31,22 @@ static const char *split(const char *text, size_t size, char *name)
 
 /* ---- shape ------------------------------------------------------------------- */
 
-static int read_dim(const char *text, size_t size, json_t *shape, struct kp_diag *diag)
+/* One of the pieces between the commas of `whole`. */
+static int read_dim(const char *whole, const char *text, size_t size, json_t *shape,
+	struct kp_diag *diag)
 {
 	char name[NAME_BYTES];
 	char *end;
 	const char *value = split(text, size, name);
+	if (size == 0)
+		return kp_diag_set(diag, "bad_shape", "shape",
+			"--shape %s: there is nothing beside a comma; DIM=EXTENT is "
+			"expected",
+			whole);
 	if (!value)
 		return kp_diag_set(diag, "bad_shape", "shape",
-			"--shape %.*s: DIM=EXTENT is expected", (int)size, text);
+			"--shape %s: DIM=EXTENT is expected, not %.*s", whole, (int)size,
+			text);
 	errno = 0;
 	long long extent = strtoll(value, &end, 10);
 	if (end != text + size || end == value || errno || extent < 0 ||
@@ -59,13 +67,13 @@ static int read_dim(const char *text, size_t size, json_t *shape, struct kp_diag
 
 int request_read_shape(const char *text, json_t *shape, struct kp_diag *diag)
 {
-	for (;;) {
-		size_t size = strcspn(text, ",");
-		if (read_dim(text, size, shape, diag) < 0)
+	for (const char *at = text;;) {
+		size_t size = strcspn(at, ",");
+		if (read_dim(text, at, size, shape, diag) < 0)
 			return -1;
-		if (!text[size])
+		if (!at[size])
 			return 0;
-		text += size + 1;
+		at += size + 1;
 	}
 }
 
@@ -87,7 +95,7 @@ static int read_shapes(
 
 /* ---- traits ------------------------------------------------------------------ */
 
-/* "64", "0.5", "true" or any other text. */
+/* "64", "0.5", "true" or any other text; NULL for a number that would be another. */
 static json_t *scalar(const char *text)
 {
 	char *end;
@@ -96,11 +104,11 @@ static json_t *scalar(const char *text)
 	if (!strpbrk(text, "xXpPnNiI ") && strpbrk(text, "0123456789")) {
 		errno = 0;
 		long long integer = strtoll(text, &end, 10);
-		if (!*end && !errno)
-			return json_integer(integer);
+		if (!*end)
+			return errno ? NULL : json_integer(integer);
 		double real = strtod(text, &end);
-		if (!*end && isfinite(real))
-			return json_real(real);
+		if (!*end)
+			return isfinite(real) ? json_real(real) : NULL;
 	}
 	return json_string(text);
 }
@@ -123,7 +131,10 @@ static int read_values(
 			return bad_trait(text, "a value is too long", diag);
 		memcpy(one, value, size);
 		one[size] = '\0';
-		if (json_array_append_new(set, scalar(one)) < 0)
+		json_t *read = scalar(one);
+		if (!read)
+			return bad_trait(text, "the number is too large", diag);
+		if (json_array_append_new(set, read) < 0)
 			return kp_diag_no_memory(diag);
 		if (!value[size])
 			return 0;
@@ -188,7 +199,7 @@ static int add_text(
 		       : 0;
 }
 
-static int add_list(const struct arguments *arguments, const char *option,
+int request_add_list(const struct arguments *arguments, const char *option,
 	const char *key, json_t *request, struct kp_diag *diag)
 {
 	size_t at = 0;
@@ -253,10 +264,13 @@ int request_build(const struct arguments *arguments, const char *operation,
 			return -1;
 	if (read_shapes(arguments, all, diag) < 0 ||
 		add_traits(arguments, all, diag) < 0 ||
-		add_list(arguments, "feature", "features", all, diag) < 0 ||
-		add_list(arguments, "without", "without", all, diag) < 0 ||
+		request_add_list(arguments, "feature", "features", all, diag) < 0 ||
+		request_add_list(arguments, "without", "without", all, diag) < 0 ||
 		add_platform(arguments_value(arguments, "on"), all, diag) < 0)
 		return -1;
+	if (arguments_has(arguments, "force") && !arguments_has(arguments, "override"))
+		return kp_diag_set(diag, "needs_override", "force",
+			"--force is about an override: it needs --override NAME");
 	if (arguments_has(arguments, "force") &&
 		json_object_set_new(all, "force", json_true()) < 0)
 		return kp_diag_no_memory(diag);

@@ -8,19 +8,14 @@
 #include "cmd/exclusion.h"
 #include "cmd/field.h"
 #include "cmd/grid.h"
+#include "cmd/nearest.h"
 #include "cmd/request.h"
 #include "cmd/session.h"
 #include "lib/spec.h"
 
-enum { NEAREST_SHOWN = 5 };
-
 static const struct question selecting = {
 	"Select", {{"operation", KP_JSON_STRING, true},
 			  {"selected", KP_JSON_STRING | KP_JSON_NULL, true}}};
-static const struct question explaining = {
-	"Explain", {{"operation", KP_JSON_STRING, true},
-			   {"selected", KP_JSON_STRING | KP_JSON_NULL, true},
-			   {"candidates", KP_JSON_ARRAY, true}}};
 
 /* ---- the decision ------------------------------------------------------------ */
 
@@ -52,19 +47,17 @@ static void add_override(struct grid *grid, const json_t *override)
 			field_text(ignored, "message", ""));
 }
 
-static void add_warnings(struct grid *grid, const json_t *reply)
+static void add_fallback(struct grid *grid, const json_t *fallback)
 {
-	size_t i;
-	json_t *warning;
-	json_array_foreach (json_object_get(reply, "warnings"), i, warning)
-		grid_pair(grid, "warning", "%s: %s", field_text(warning, "code", "?"),
-			field_text(warning, "message", "?"));
+	owned_chars why = field_sentence(fallback, NULL);
+	if (json_is_object(fallback))
+		grid_pair(grid, "instead of", "%s: %s",
+			field_text(fallback, "kernel", "?"), why ? why : "?");
 }
 
 static int put_decision(const struct session *session, const json_t *reply)
 {
 	struct grid grid = {.columns = grid_pairs, .n_columns = 2, .indent = 2};
-	const json_t *fallback = json_object_get(reply, "fallback_from");
 	const char *signature = field_text(reply, "signature", NULL);
 	bool given = arguments_has(&session->arguments, "sig");
 	add_rank(&grid, json_object_get(reply, "rank"));
@@ -73,47 +66,10 @@ static int put_decision(const struct session *session, const json_t *reply)
 			given ? "" : " (the family's defaults)");
 	field_pair_text(&grid, "device", reply, "device");
 	add_override(&grid, json_object_get(reply, "override"));
-	if (json_is_object(fallback))
-		grid_pair(&grid, "instead of", "%s: %s: %s",
-			field_text(fallback, "kernel", "?"),
-			field_text(fallback, "code", "?"),
-			field_text(fallback, "message", "?"));
+	add_fallback(&grid, json_object_get(reply, "fallback_from"));
 	field_pair_list(&grid, "pending", reply, "pending");
-	add_warnings(&grid, reply);
+	field_pair_warnings(&grid, reply);
 	return grid_print(&grid, &session->output);
-}
-
-/* ---- nothing selected -------------------------------------------------------- */
-
-/* Those that fail by the fewest predicates, one line each. */
-static void put_nearest(const struct session *session, const json_t *candidates)
-{
-	size_t shown = 0;
-	size_t count = json_array_size(candidates);
-	for (size_t failing = 0; failing < 16 && shown < NEAREST_SHOWN; failing++)
-		for (size_t i = 0; i < count && shown < NEAREST_SHOWN; i++) {
-			const json_t *candidate = json_array_get(candidates, i);
-			const json_t *reasons = json_object_get(candidate, "reasons");
-			if (json_array_size(reasons) != failing)
-				continue;
-			owned_chars text = exclusion_print(json_array_get(reasons, 0));
-			output_remark(&session->output, "  %s  %s",
-				field_text(candidate, "kernel", "?"), text ? text : "");
-			shown++;
-		}
-	if (count > shown)
-		output_remark(&session->output, "  and %zu more; see `pluginctl why`",
-			count - shown);
-}
-
-static int put_nothing(const struct session *session, const json_t *reply)
-{
-	output_remark(&session->output, "pluginctl: %s: no kernel of %s is eligible",
-		session->output.what, field_text(reply, "operation", "?"));
-	if (field_count(reply, "pending"))
-		output_remark(&session->output, "  %zu plugins are still pending",
-			field_count(reply, "pending"));
-	return KP_EXIT_NO;
 }
 
 /* ---- why --------------------------------------------------------------------- */
@@ -126,12 +82,8 @@ static void add_verdict(struct grid *grid, const json_t *candidate, const char *
 		grid_add(grid, TONE_GOOD, "selected");
 	else if (eligible || json_array_size(reasons) == 0)
 		grid_add(grid, TONE_PLAIN, eligible ? "eligible" : "not eligible");
-	for (size_t i = 0; !eligible && i < json_array_size(reasons); i++) {
-		owned_chars text = exclusion_print(json_array_get(reasons, i));
-		for (size_t c = 0; i > 0 && c < grid->n_columns - 1; c++)
-			grid_add(grid, TONE_PLAIN, "%s", "");
-		grid_add(grid, TONE_WARN, "%s", text ? text : "");
-	}
+	else
+		exclusion_add(grid, reasons);
 }
 
 static void add_candidate(
@@ -182,7 +134,7 @@ static int put_why(const struct session *session, const json_t *reply)
 		struct grid grid = {.columns = grid_pairs, .n_columns = 2, .indent = 2};
 		field_pair_text(&grid, "signature", reply, "signature");
 		field_pair_list(&grid, "pending", reply, "pending");
-		add_warnings(&grid, reply);
+		field_pair_warnings(&grid, reply);
 		status = grid_print(&grid, &session->output);
 	}
 	output_line(&session->output, TONE_PLAIN, "%s", "");
@@ -190,6 +142,7 @@ static int put_why(const struct session *session, const json_t *reply)
 		status = put_candidates(session, reply);
 	if (status != KP_EXIT_OK)
 		return status;
+	session_remark_pending(session, reply);
 	return selected ? KP_EXIT_OK : KP_EXIT_NO;
 }
 
@@ -203,31 +156,15 @@ static json_t *parameters_of(const json_t *request)
 static int explain(struct session *session, const json_t *request)
 {
 	owned_json *reply = NULL;
-	int status = session_ask(session, &explaining, parameters_of(request), &reply);
+	int status =
+		session_ask(session, &nearest_question, parameters_of(request), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	if (!session->output.json)
 		return put_why(session, reply);
-	status = output_json(&session->output, reply);
+	status = output_json(reply);
 	return status != KP_EXIT_OK || field_text(reply, "selected", NULL) ? status
 									   : KP_EXIT_NO;
-}
-
-/* What is not selected is explained in the words of `why`, shortly. */
-static int none_selected(
-	struct session *session, const json_t *request, const json_t *reply)
-{
-	owned_json *why = NULL;
-	char *error = NULL;
-	(void)put_nothing(session, reply);
-	if (session->output.quiet)
-		return KP_EXIT_NO;
-	int status =
-		session_try(session, &explaining, parameters_of(request), &why, &error);
-	if (status == KP_EXIT_OK && !error)
-		put_nearest(session, json_object_get(why, "candidates"));
-	field_free(&error);
-	return status == KP_EXIT_OK ? KP_EXIT_NO : status;
 }
 
 static int choose(struct session *session, const json_t *request)
@@ -238,13 +175,21 @@ static int choose(struct session *session, const json_t *request)
 		return status;
 	const char *selected = field_text(reply, "selected", NULL);
 	if (session->output.json) {
-		status = output_json(&session->output, reply);
+		status = output_json(reply);
 		return status != KP_EXIT_OK || selected ? status : KP_EXIT_NO;
 	}
-	if (!selected)
-		return none_selected(session, request, reply);
+	if (!selected) {
+		output_remark(&session->output,
+			"pluginctl: %s: no kernel of %s is eligible",
+			session->output.what, field_text(reply, "operation", "?"));
+		return nearest_put(session, request);
+	}
 	output_line(&session->output, TONE_TITLE, "%s", selected);
-	return session->output.quiet ? KP_EXIT_OK : put_decision(session, reply);
+	if (session->output.quiet)
+		return KP_EXIT_OK;
+	status = put_decision(session, reply);
+	session_remark_pending(session, reply);
+	return status;
 }
 
 static int run(struct session *session, bool why)
@@ -254,6 +199,9 @@ static int run(struct session *session, bool why)
 	if (request_build(&session->arguments, session->arguments.words[0], &request,
 		    &diag) < 0)
 		return output_fail_diag(&session->output, &diag);
+	int status = session_settle(session, request);
+	if (status != KP_EXIT_OK)
+		return status;
 	return why ? explain(session, request) : choose(session, request);
 }
 
@@ -287,7 +235,8 @@ static const struct option options[] = {
 		false},
 	{"without", "NAME", "what if: leave out this plugin or plugin/kernel", true},
 	{"override", "NAME", "this kernel, or this solution, whatever the rank", false},
-	{"force", NULL, "let the override skip traits and capability", false},
+	{"force", NULL, "let the --override skip traits and capability", false},
+	SESSION_SETTLE,
 	{NULL, NULL, NULL, false},
 };
 

@@ -2,9 +2,13 @@
 /* Questions to the daemon, and its errors as exit statuses. */
 #include "cmd/session.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+enum { SETTLE_MOST_S = 600, AWAIT_STEP_MS = 20 };
 
 int session_connect(struct session *session)
 {
@@ -15,6 +19,27 @@ int session_connect(struct session *session)
 	if (kp_client_open(path, session->timeout_ms, &session->client, &diag) == 0)
 		return KP_EXIT_OK;
 	return output_fail_diag(&session->output, &diag);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int session_await(struct session *session, int wait_ms)
+{
+	static const struct timespec pause = {.tv_nsec = AWAIT_STEP_MS * 1000000L};
+	const char *path = arguments_value(&session->arguments, "socket");
+	int64_t end = now_ms() + wait_ms;
+	struct kp_diag diag;
+	while (kp_client_open(path, session->timeout_ms, &session->client, &diag) < 0) {
+		if (strcmp(diag.code, "no_daemon") != 0 || now_ms() >= end)
+			return output_fail_diag(&session->output, &diag);
+		(void)nanosleep(&pause, NULL);
+	}
+	return KP_EXIT_OK;
 }
 
 int session_check(
@@ -100,6 +125,47 @@ int session_ask(struct session *session, const struct question *question,
 		*reply = json_incref(got);
 	free(error);
 	return status;
+}
+
+bool session_knows(
+	struct session *session, const char *method, const char *key, const char *text)
+{
+	struct kp_reply_message message;
+	owned_json *parameters = json_pack("{s:s}", key, text);
+	if (!parameters || !session->client ||
+		kp_client_call(session->client, method, parameters, &message, NULL) < 0)
+		return false;
+	bool known = !message.error;
+	kp_reply_message_finish(&message);
+	return known;
+}
+
+void session_remark_pending(const struct session *session, const json_t *reply)
+{
+	size_t count = json_array_size(json_object_get(reply, "pending"));
+	if (count > 0)
+		output_remark(&session->output,
+			"%zu still pending; `pluginctl status --wait` waits", count);
+}
+
+int session_settle(struct session *session, json_t *parameters)
+{
+	const char *text = arguments_value(&session->arguments, "settle");
+	char *end;
+	if (!text)
+		return KP_EXIT_OK;
+	errno = 0;
+	double seconds = strtod(text, &end);
+	if (end == text || *end || errno || !(seconds >= 0 && seconds <= SETTLE_MOST_S))
+		return output_refuse(&session->output, "bad_settle", text,
+			"--settle %s: seconds from 0 to %d are expected", text,
+			SETTLE_MOST_S);
+	int ms = (int)(seconds * 1000);
+	if (session->timeout_ms >= 0)
+		session->timeout_ms += ms;
+	return json_object_set_new(parameters, "settle_ms", json_integer(ms)) < 0
+		       ? output_no_memory(&session->output)
+		       : KP_EXIT_OK;
 }
 
 void session_finish(struct session *session)

@@ -30,6 +30,10 @@ struct question {
 /* Connects where that has not happened. KP_EXIT_OK, or the status of what it printed. */
 int session_connect(struct session *session) __attribute__((warn_unused_result));
 
+/* The same, once somebody listens there, for at most wait_ms. */
+int session_await(struct session *session, int wait_ms)
+	__attribute__((warn_unused_result));
+
 /*
  * Asks the daemon; takes `parameters` (NULL: memory is exhausted). *reply is a
  * new reference. Every status but KP_EXIT_OK is the command's: the reason has
@@ -47,12 +51,36 @@ int session_try(struct session *session, const struct question *question,
 	json_t *parameters, json_t **reply, char **error)
 	__attribute__((warn_unused_result));
 
+/* Does plugind answer `method` about this text with no error? Prints nothing. */
+bool session_knows(
+	struct session *session, const char *method, const char *key, const char *text);
+
 /* Prints what an error reply says; the status that it means. */
 int session_fail(struct session *session, const char *error, const json_t *parameters);
 
 /* A reply that came by kp_client_next: has it what the question needs? */
 int session_check(struct session *session, const struct question *question,
 	const json_t *reply) __attribute__((warn_unused_result));
+
+/* Remarks that plugins which the reply names are pending, and how to wait. */
+void session_remark_pending(const struct session *session, const json_t *reply);
+
+/*
+ * settle_ms of --settle into `parameters`; answers may then take that much longer.
+ * KP_EXIT_OK, or the status of what it printed.
+ */
+int session_settle(struct session *session, json_t *parameters)
+	__attribute__((warn_unused_result));
+
+/* The row that commands with session_settle have. */
+#define SESSION_SETTLE                                                                   \
+	{                                                                                \
+		"settle", "S",                                                           \
+			"right after plugind's start: wait up to so many seconds until " \
+			"all is "                                                        \
+			"probed",                                                        \
+			false                                                            \
+	}
 
 void session_finish(struct session *session);
 

@@ -78,15 +78,6 @@ static void add_platform(struct grid *grid, const json_t *platform)
 			field_text(device, "name", ""));
 }
 
-static void add_warnings(struct grid *grid, const json_t *reply)
-{
-	size_t i;
-	json_t *warning;
-	json_array_foreach (json_object_get(reply, "warnings"), i, warning)
-		grid_pair(grid, "warning", "%s: %s", field_text(warning, "code", "?"),
-			field_text(warning, "message", "?"));
-}
-
 static int put_text(const struct session *session, const json_t *reply)
 {
 	struct grid grid = {.columns = grid_pairs, .n_columns = 2};
@@ -107,7 +98,7 @@ static int put_text(const struct session *session, const json_t *reply)
 	field_pair_list(&grid, "manifests", reply, "manifest_dirs");
 	field_pair_text(&grid, "libraries", reply, "plugin_dir");
 	add_platform(&grid, json_object_get(reply, "platform"));
-	add_warnings(&grid, reply);
+	field_pair_warnings(&grid, reply);
 	return grid_print(&grid, &session->output);
 }
 
@@ -119,12 +110,17 @@ static int run(struct session *session)
 	/* Waiting is for work; a question for health should not wait for ever. */
 	if (!wait && !session->timeout_given)
 		session->timeout_ms = SESSION_TIMEOUT_MS;
-	json_t *parameters = json_pack("{s:o*}", "wait", wait ? json_true() : NULL);
-	int status = session_ask(session, &question, parameters, &reply);
+	int status =
+		wait ? session_await(session, session->timeout_given ? session->timeout_ms
+								     : SESSION_TIMEOUT_MS)
+		     : KP_EXIT_OK;
+	if (status == KP_EXIT_OK)
+		status = session_ask(session, &question,
+			json_pack("{s:o*}", "wait", wait ? json_true() : NULL), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	if (session->output.json)
-		status = output_json(&session->output, reply);
+		status = output_json(reply);
 	else if (session->output.quiet)
 		output_line(&session->output, TONE_PLAIN, "%s",
 			field_text(reply, "state", "?"));
@@ -137,7 +133,10 @@ static int run(struct session *session)
 }
 
 static const struct option options[] = {
-	{"wait", NULL, "answer once nothing is pending", false},
+	{"wait", NULL,
+		"answer once nothing is pending; waits also until plugind listens, up to "
+		"--timeout or 30 s",
+		false},
 	{"strict", NULL,
 		"exit 1 where anything is rejected, failed, quarantined or missing",
 		false},

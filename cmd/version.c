@@ -12,6 +12,10 @@ static const struct question question = {"Version", {{"version", KP_JSON_STRING,
 static int put_text(const struct session *session, const json_t *daemon, const char *none)
 {
 	struct grid grid = {.columns = grid_pairs, .n_columns = 2};
+	if (session->output.quiet) {
+		output_line(&session->output, TONE_PLAIN, "%s", KP_VERSION);
+		return KP_EXIT_OK;
+	}
 	grid_pair(&grid, "pluginctl", "%s, protocol %d", KP_VERSION, KP_PROTOCOL_VERSION);
 	if (daemon)
 		grid_pair(&grid, "plugind", "%s, protocol %lld, plugin ABI %s%s%s",
@@ -31,8 +35,7 @@ static int put(const struct session *session, json_t *daemon, const char *none)
 		return put_text(session, daemon, none);
 	owned_json *document = json_pack("{s:{s:s, s:i}, s:O?}", "client", "version",
 		KP_VERSION, "protocol", KP_PROTOCOL_VERSION, "daemon", daemon);
-	return document ? output_json(&session->output, document)
-			: output_no_memory(&session->output);
+	return document ? output_json(document) : output_no_memory(&session->output);
 }
 
 static int run(struct session *session)
@@ -54,7 +57,7 @@ const struct command version_command = {
 	.args = "",
 	.summary = "Tell the versions of pluginctl and plugind apart",
 	.help = "Answers also where no plugind runs. With --json {\"client\": {...}, "
-		"\"daemon\": "
-		"{...} or null}.",
+		"\"daemon\": {...} or null}. With --quiet the version of pluginctl "
+		"alone.",
 	.run = run,
 };

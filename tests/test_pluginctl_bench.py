@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The benchmark as pluginctl asks for it and shows it."""
 
+import os
+import re
 import unittest
 
 import fake_plugind as fakes
 from fake_plugind import Fake
 from pluginctl import Case, call, on_terminal
+
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def final(runs):
@@ -68,6 +73,42 @@ class Measuring(Case):
         with Fake(Bench=final([])) as fake:
             self.document(call("bench", "x/y", "--json", socket=fake.path), 1)
             self.assertIn(b"nothing was measured", call("bench", "x/y", socket=fake.path).stderr)
+
+    def test_nothing_measured_is_explained_like_nothing_selected(self):
+        explained = dict(fakes.NOTHING, candidates=fakes.CANDIDATES[2:])
+        with Fake(Bench=final([]), Explain=explained) as fake:
+            args = ["bench", "gemm/mm", "--sig", "a=f32", "--trait", "d=1", "--shape", "m=3"]
+            text = self.complaint(call(*args, socket=fake.path), 1)
+            request = {"operation": "gemm/mm", "signature": "a=f32", "traits": {"d": 1}}
+            self.assertEqual(fake.asked("Explain"), {"request": dict(request, shape={"m": 3})})
+        for word in ("avx512/mm  arch: required", "`pluginctl why gemm/mm`", "1 still pending"):
+            self.assertIn(word, text)
+
+    def test_the_traits_of_a_run_are_in_its_heading(self):
+        runs = [fakes.run("a/x", 1.0, traits={"causal": True}), fakes.run("b/x", 2.0, traits=None)]
+        with Fake(Bench=final(runs)) as fake:
+            text = self.good(call("bench", "x/y", socket=fake.path))
+        self.assertIn("a=f32,b=f32,c=f32 with causal true\n", text)
+        self.assertEqual(text.count("KERNEL"), 2)
+
+    def test_quiet_has_kernel_shape_and_median_with_tabs(self):
+        runs = [fakes.run("a/x", 10.5), fakes.run("b/x", None, {"m": 1}, verdict="hung")]
+        with Fake(Bench=final(runs)) as fake:
+            text = self.good(call("bench", "x/y", "-q", socket=fake.path), 1)
+        self.assertEqual(text, "a/x\tm=64,n=64,k=64\t10.5\nb/x\tm=1\t-\n")
+
+    def test_the_time_that_is_not_given_is_on_top_of_the_timeout_and_in_the_help(self):
+        with open(os.path.join(ROOT, "daemon/bench_plan.c"), encoding="utf-8") as file:
+            preset = re.search(r"time_preset_s = ([0-9.]+);", file.read()).group(1)
+        self.assertIn(f"(default {preset})", self.good(call("help", "bench")))
+        with Fake(Bench=None) as fake:
+            done = call("bench", "x/y", "--timeout", "0.05", socket=fake.path)
+            self.assertIn(f"{float(preset) + 0.05:g} s", self.complaint(done, 6))
+
+    def test_how_long_is_too_long_is_for_the_daemon_to_say(self):
+        with Fake() as fake:
+            self.good(call("bench", "gemm/mm", "--time", "1e9", socket=fake.path))
+            self.assertEqual(fake.asked("Bench")["time_s"], 1e9)
 
     def test_the_json_has_format_and_runs(self):
         with Fake() as fake:

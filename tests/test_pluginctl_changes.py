@@ -7,7 +7,7 @@ import unittest
 
 import fake_plugind as fakes
 from fake_plugind import Fake
-from pluginctl import Case, as_nobody, call
+from pluginctl import NOBODY, Case, as_nobody, call
 
 
 class Deciding(Case):
@@ -30,28 +30,111 @@ class Deciding(Case):
                 done = call(command, "x86", socket=fake.path)
                 self.assertEqual(self.good(done), f"x86: already {word}\n")
 
-    def test_several_names_are_asked_for_in_turn(self):
-        def reply(parameters):
-            return {"name": parameters["name"], "changed": True, "generation": 1}
+    def test_runtime_takes_nothing_of_a_disable_for_good(self):
+        same = {"name": "x86", "changed": False, "generation": 4}
+        rows = [
+            ("disabled", ["--runtime"], "already disabled for good, which stays so with --runtime"),
+            ("disabled-runtime", ["--runtime"], "already disabled"),
+            ("disabled", [], "already disabled"),
+        ]
+        for state, more, words in rows:
+            before = {"name": "x86", "enabled": False, "state": state}
+            with self.subTest(state=state, more=more), Fake(Disable=same, IsEnabled=before) as fake:
+                text = self.good(call("disable", "x86", *more, socket=fake.path))
+                self.assertEqual(text, f"x86: {words}\n")
 
-        with Fake(Disable=reply) as fake:
+    @staticmethod
+    def echo(parameters):
+        return {"name": parameters["name"], "changed": True, "generation": 1}
+
+    @staticmethod
+    def known(*names):
+        """IsEnabled of a registry that has these names."""
+
+        def reply(parameters):
+            if parameters["name"] not in names:
+                return fakes.error("NotFound", message="no plugin " + parameters["name"])
+            return {"name": parameters["name"], "enabled": True, "state": "enabled"}
+
+        return reply
+
+    def test_several_names_are_asked_for_in_turn(self):
+        with Fake(Disable=self.echo) as fake:
             done = call("disable", "a", "b", "c", socket=fake.path)
             self.assertEqual(self.good(done), "a: disabled\nb: disabled\nc: disabled\n")
             document = self.document(call("disable", "a", "b", "--json", socket=fake.path))
             self.assertEqual([row["name"] for row in document["changes"]], ["a", "b"])
 
-    def test_the_first_of_several_names_that_fails_ends_it(self):
+    def test_nothing_is_changed_where_one_of_several_names_is_unknown(self):
+        for command, method in (("disable", "Disable"), ("enable", "Enable")):
+            replies = {method: self.echo, "IsEnabled": self.known("a", "c")}
+            for more in ([], ["--json"]):
+                with self.subTest(command=command, more=more), Fake(**replies) as fake:
+                    done = call(command, "a", "b", "c", *more, socket=fake.path)
+                    self.assertEqual(done.returncode, 5)
+                    self.assertIn(b"no plugin b", done.stdout + done.stderr)
+                    self.assertNotIn(method, [name for name, _, _ in fake.calls])
+
+    def test_what_was_changed_before_a_failure_is_in_the_error(self):
         def reply(parameters):
             if parameters["name"] == "b":
-                return fakes.error("NotFound", message="no plugin b")
-            return {"name": parameters["name"], "changed": True, "generation": 1}
+                return fakes.error("Failed", code="write_failed", message="disk is full")
+            return self.echo(parameters)
 
-        with Fake(Enable=reply) as fake:
-            done = call("enable", "a", "b", "c", socket=fake.path)
-            self.assertEqual(self.good(done, 5), "a: enabled\n")
-            self.assertIn(b"no plugin b", done.stderr)
-            self.assertEqual([c[1]["name"] for c in fake.calls], ["a", "b"])
-            self.error(call("enable", "a", "b", "--json", socket=fake.path), 5)
+        for command, method in (("disable", "Disable"), ("enable", "Enable")):
+            with self.subTest(command=command), Fake(**{method: reply}) as fake:
+                done = call(command, "a", "b", "c", socket=fake.path)
+                self.assertEqual(self.good(done, 7), f"a: {command}d\n")
+                self.assertIn(b"disk is full", done.stderr)
+                done = call(command, "a", "b", "c", "--json", socket=fake.path)
+                error = self.error(done, 7, "write_failed")
+                self.assertEqual(error["changes"], [self.echo({"name": "a"})])
+                done = call(command, "b", "--json", socket=fake.path)
+                self.assertNotIn("changes", self.error(done, 7))
+
+    def test_silence_after_a_change_tells_the_change_too(self):
+        def reply(parameters):
+            return None if parameters["name"] == "b" else self.echo(parameters)
+
+        with Fake(Disable=reply) as fake:
+            done = call("disable", "a", "b", "--json", "--timeout", "0.2", socket=fake.path)
+            self.assertEqual(len(self.error(done, 6, "timed_out")["changes"]), 1)
+
+    def test_enable_of_what_something_else_keeps_off_exits_1_with_the_remedy(self):
+        manifest = {"code": "disabled_by_manifest", "message": "its manifest says so"}
+        operator = {"code": "disabled_by_operator", "message": "disabled by uid 0"}
+        masked = {"code": "masked", "message": "a link to /dev/null"}
+        crashed = {"code": "killed_by_signal", "message": "SIGSEGV in load"}
+        rows = [
+            ("x86", "masked", masked, "x86 is masked (a link to /dev/null): pluginctl unmask x86"),
+            ("x86", "failed", crashed, ": SIGSEGV in load): pluginctl retry x86"),
+            ("x86", "disabled", manifest, 'take "enabled": false out of /usr/lib/kplug'),
+            ("x86/mm", "disabled", operator, "disabled by uid 0): pluginctl enable x86"),
+        ]
+        for name, state, reason, words in rows:
+            for changed in (True, False):
+                replies = {
+                    "Enable": {"name": name, "changed": changed, "generation": 2},
+                    "IsEnabled": {"name": name, "enabled": False, "state": state},
+                    "Info": {"plugin": dict(fakes.INFO, state=state, reason=reason)},
+                }
+                with self.subTest(state=state, changed=changed), Fake(**replies) as fake:
+                    text = self.good(call("enable", name, socket=fake.path), 1)
+                    self.assertTrue(text.startswith(f"{name}: not enabled: x86 is {state} ("))
+                    self.assertIn(words, text)
+                    self.assertNotIn("already", text)
+                    document = self.document(call("enable", name, "--json", socket=fake.path), 1)
+                    self.assertEqual(document, replies["Enable"])
+
+    def test_enable_tells_of_kernels_that_stay_disabled(self):
+        off = dict(fakes.KERNEL, name="rms", state="disabled")
+        info = {"plugin": dict(fakes.INFO, kernels=[fakes.KERNEL, off])}
+        with Fake(Info=info) as fake:
+            done = call("enable", "x86", socket=fake.path)
+            self.assertEqual(self.good(done), "x86: enabled\n")
+            self.assertIn(b"its kernel rms is still disabled; pluginctl enable x86/rms", done.stderr)
+            self.assertNotIn(b"mm", done.stderr)
+            self.assertEqual(call("enable", "x86/mm", socket=fake.path).stderr, b"")
 
     def test_is_enabled_prints_a_word_and_sets_the_status(self):
         rows = [(True, "enabled", 0), (False, "disabled", 1), (False, "masked", 1)]
@@ -60,6 +143,19 @@ class Deciding(Case):
             with self.subTest(state=state), Fake(IsEnabled=reply) as fake:
                 done = call("is-enabled", "x", socket=fake.path)
                 self.assertEqual(self.good(done, status), state + "\n")
+
+    def test_is_enabled_of_several_exits_0_only_if_all_are(self):
+        def reply(parameters):
+            off = parameters["name"] == "b"
+            state = "disabled" if off else "enabled"
+            return {"name": parameters["name"], "enabled": not off, "state": state}
+
+        with Fake(IsEnabled=reply) as fake:
+            text = self.good(call("is-enabled", "a", "b", "c", socket=fake.path), 1)
+            self.assertEqual(text, "a: enabled\nb: disabled\nc: enabled\n")
+            self.good(call("is-enabled", "a", "c", "-q", socket=fake.path))
+            document = self.document(call("is-enabled", "a", "b", "--json", socket=fake.path), 1)
+            self.assertEqual([row["state"] for row in document["answers"]], ["enabled", "disabled"])
 
     def test_reload_tells_what_changed(self):
         with Fake() as fake:
@@ -96,6 +192,12 @@ class Deciding(Case):
             document = self.document(call("version", "--json", socket=fake.path))
             self.assertEqual(document["daemon"]["version"], "9.8.7")
             self.assertIn("version", document["client"])
+
+    def test_version_quietly_is_the_version_alone(self):
+        for socket in ("/nowhere/plugind.sock", None):
+            with Fake() as fake:
+                text = self.good(call("version", "-q", socket=socket or fake.path))
+                self.assertRegex(text, r"^\d+\.\d+\.\d+\n$")
 
     def test_version_answers_without_a_daemon(self):
         text = self.good(call("version", socket="/nowhere/plugind.sock"))
@@ -149,6 +251,54 @@ class Masking(Case):
         with self.fake() as fake:
             done = call("mask", "x86", "--runtime", "--json", socket=fake.path)
             self.error(done, 2, "no_runtime_layer")
+
+        with self.fake() as fake:
+            text = self.complaint(call("unmask", "x86", "--runtime", socket=fake.path), 2)
+            self.assertIn("this one has no layer below /run", text)
+
+    def test_unmask_tells_of_the_mask_that_still_hides_it(self):
+        self.layers["manifest_dirs"] = [self.dir, self.runtime, self.place.name]
+        rows = [
+            ([], self.runtime, "use --runtime"),
+            (["--runtime"], self.dir, "leave out --runtime"),
+            ([], self.place.name, "remove it there"),
+        ]
+        for args, dir_, remedy in rows:
+            os.makedirs(dir_, exist_ok=True)
+            os.symlink("/dev/null", os.path.join(dir_, "x86.json"))
+            with self.subTest(remedy=remedy), self.fake() as fake:
+                text = self.good(call("unmask", "x86", *args, socket=fake.path), 1)
+                self.assertEqual(text, f"x86: still masked by {dir_}/x86.json; {remedy}\n")
+                done = call("unmask", "x86", *args, "--json", socket=fake.path)
+                document = self.document(done, 1)
+                self.assertEqual((document["changed"], document["masked_in"]), (False, dir_))
+            os.unlink(os.path.join(dir_, "x86.json"))
+
+    def test_a_manifest_above_a_mask_is_what_counts(self):
+        self.layers["manifest_dirs"] = [self.dir, self.runtime, self.place.name]
+        os.makedirs(self.runtime)
+        os.symlink("/dev/null", os.path.join(self.place.name, "x86.json"))
+        with open(os.path.join(self.runtime, "x86.json"), "w", encoding="utf-8") as file:
+            file.write("{}")
+        with self.fake() as fake:
+            self.assertIn("already unmasked", self.good(call("unmask", "x86", socket=fake.path)))
+
+    @unittest.skipIf(os.geteuid(), "only root can become another user")
+    def test_another_user_s_daemon_is_not_told_where_to_write(self):
+        with self.fake() as fake:
+            # The kernel remembers who called listen(2) last.
+            os.seteuid(NOBODY)
+            try:
+                fake.listening.listen(8)
+            finally:
+                os.seteuid(0)
+            for command in ("mask", "unmask"):
+                text = self.complaint(call(command, "x86", socket=fake.path), 4)
+                self.assertIn(f"runs as uid {NOBODY}", text)
+                done = call(command, "x86", "--json", socket=fake.path)
+                self.error(done, 4, "untrusted_layer")
+            self.assertNotIn("Layers", [name for name, _, _ in fake.calls])
+        self.assertFalse(os.path.lexists(self.link))
 
     def left_alone(self):
         before = os.lstat(self.link)

@@ -4,16 +4,33 @@
 import glob
 import os
 import re
+import subprocess
 import tempfile
 import unittest
 
 import fake_plugind as fakes
 from fake_plugind import Fake
-from pluginctl import ASKING, ERRORS, RAW, Case, as_nobody, call, environment
+from pluginctl import (
+    ASKING,
+    ERRORS,
+    LIMIT_S,
+    PLUGINCTL,
+    RAW,
+    Case,
+    as_nobody,
+    call,
+    environment,
+)
 
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CODE_SET = r'(?:kp_diag_set|output_refuse)\(\s*[^,;()]+,\s*"([a-z0-9_]+)"'
+
+
+def pauses(pid):
+    """How often a process has gone to sleep so far."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return int(re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", file.read()).group(1))
 
 
 def layers(**replies):
@@ -47,6 +64,27 @@ class Failures(Case):
             text = self.complaint(call("info", "x8", socket=fake.path), 5)
             self.assertEqual(text, "pluginctl: info: no x8, but x86\n")
 
+    def test_a_name_of_another_kind_is_told_what_it_is(self):
+        none = {"message": "there is none"}
+        plugin = fakes.error("NotFound", code="no_such_plugin", **none)
+        operation = fakes.error("NotFound", code="unknown_operation", **none)
+        named = fakes.error("NotFound", code="no_such_kernel", object="x", **none)
+        rows = [
+            (["kernels", "x86"], {"Kernels": operation}, "x86 is a plugin: `pluginctl info x86`"),
+            (["kernels", "x86/mm"], {"Kernels": operation}, "x86 is a plugin: `pluginctl info x86`"),
+            (["disable", "gemm/mm"], {"IsEnabled": plugin}, "`pluginctl kernels gemm/mm`"),
+            (["is-enabled", "gemm"], {"IsEnabled": plugin}, "gemm is an operation"),
+            (["info", "gemm"], {"Info": plugin}, "`pluginctl kernels gemm`"),
+            (["retry", "gemm"], {"Retry": plugin}, "`pluginctl kernels gemm`"),
+            (["bench", "a/b", "--kernel", "x"], {"Bench": named, "Kernels": operation}, "x is a plugin"),
+            (["info", "zz"], {"Info": plugin, "Kernels": operation}, "there is none\n"),
+        ]
+        for args, replies, word in rows:
+            with self.subTest(args=args), Fake(**replies) as fake:
+                self.assertIn(word, self.complaint(call(*args, socket=fake.path), 5))
+                error = self.error(call("--json", *args, socket=fake.path), 5)
+                self.assertIn(word.strip(), error["message"])
+
     def test_errors_of_varlink_itself_ask_for_the_versions(self):
         unknown = {"method": "org.kplug.Manager.List"}
         reply = [{"error": "org.varlink.service.MethodNotFound", "parameters": unknown}]
@@ -70,9 +108,9 @@ class Failures(Case):
             if method == "Version":
                 continue
             with self.subTest(args=args):
+                args = ["--timeout", "0.05", *args]
                 text = self.complaint(call(*args, socket=place), 3)
-                self.assertIn(place, text)
-                self.assertIn("systemctl start plugind", text)
+                self.assertRegex(text, rf"no plugind listens at {place} \(No such .*\)\n$")
                 error = self.error(call("--json", *args, socket=place), 3, "no_daemon")
                 self.assertIn(place, error["message"])
 
@@ -89,6 +127,23 @@ class Failures(Case):
         text = self.complaint(call("list", env=env), 3)
         self.assertIn("/run/kplug/plugind.sock", text)
         self.assertIn(f"{fake.dir}/kplug/plugind.sock", text)
+        self.assertIn("`plugind`, or that of the machine with `plugind --system`\n", text)
+        text = self.complaint(call("list", env=environment(XDG_RUNTIME_DIR=None)), 3)
+        self.assertIn("XDG_RUNTIME_DIR, where the private one would be, is not set", text)
+
+    def test_status_with_wait_waits_for_the_socket_too(self):
+        with Fake() as fake:
+            away = fake.path + ".away"
+            os.rename(fake.path, away)
+            self.complaint(call("status", "--wait", "--timeout", "0.05", socket=fake.path), 3)
+            self.complaint(call("status", socket=fake.path), 3)
+            command = [PLUGINCTL, "--socket", fake.path, "status", "--wait", "-q"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
+                while pauses(process.pid) < 3:
+                    self.assertIsNone(process.poll())
+                os.rename(away, fake.path)
+                out, _ = process.communicate(timeout=LIMIT_S)
+            self.assertEqual((out, process.returncode), (b"ready\n", 0))
 
     def test_t66_a_socket_path_that_is_too_long_exits_2_with_length_and_limit(self):
         for length in (108, 109, 300):
@@ -120,7 +175,8 @@ class Failures(Case):
         for args, method in ASKING:
             with self.subTest(args=args), Fake(**{method: None}) as fake:
                 done = call(*args, "--timeout", "0.05", socket=fake.path)
-                self.assertIn("0.05 s", self.complaint(done, 6))
+                wait = "0.55 s" if args[0] == "bench" else "0.05 s"
+                self.assertIn(wait, self.complaint(done, 6))
                 done = call("--json", "--timeout=0.05", *args, socket=fake.path)
                 self.error(done, 6, "timed_out")
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """`pluginctl info FILE.so`: a library looked at without a daemon."""
 
+import json
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
-from pluginctl import PLUGINCTL, Case, call, environment
+from pluginctl import BUILD, PLUGINCTL, Case, call, environment
+
+REFERENCE = os.path.abspath(os.path.join(BUILD, "plugins", "reference.so"))
 
 # Stands beside pluginctl as its plugin-worker: $ANSWER is a file that it prints.
 WORKER = """#!/bin/sh
@@ -60,7 +64,24 @@ class Files(Case):
                 self.error(self.info(answer, "--json"), 7)
 
     def test_more_than_the_bound_of_a_worker_exits_7(self):
-        self.error(self.info(b" " * (5 << 20), "--json"), 7, "json_too_large")
+        self.error(self.info(b" " * (17 << 20), "--json"), 7, "json_too_large")
+
+    def test_a_note_as_large_as_notes_may_be_does_not_make_the_answer_too_large(self):
+        done = subprocess.run(
+            [os.path.join(BUILD, "plugin-worker"), "--identify", REFERENCE],
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        verdict = json.loads(done.stdout)
+        verdict["note"]["description"] = "x" * (4 << 20)
+        document = self.document(self.info(json.dumps(verdict).encode(), "--json"))
+        self.assertEqual(len(document["plugin"]["description"]), 4 << 20)
+
+    def test_a_file_is_not_called_unclaimed_nor_probed(self):
+        text = self.good(call("info", REFERENCE))
+        self.assertRegex(text, r"(?m)^state +not probed \(a file\)$")
+        self.assertNotRegex(text, r"(?m)^probe ")
 
     def test_a_worker_that_hangs_is_killed_and_exits_6(self):
         os.mkfifo(self.path("hang"))

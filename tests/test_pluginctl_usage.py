@@ -126,17 +126,39 @@ class Usage(Case):
         (["disable"], "missing_argument", "NAME"),
         (["retry"], "missing_argument", "NAME"),
         (["status", "now"], "unexpected_argument", "now"),
-        (["list", "--state", "actve"], "unknown_state", "active"),
-        (["list", "--state", "zzzzzz"], "unknown_state", "quarantined"),
+        (["list", "--settle", "-1"], "bad_settle", "-1"),
+        (["why", "gemm/mm", "--settle", "601"], "bad_settle", "601"),
+        (["kernels", "--settle", "nan"], "bad_settle", "nan"),
         (["list", "--timeout", "soon"], "bad_timeout", "soon"),
         (["list", "--timeout", "-1"], "bad_timeout", "-1"),
         (["list", "--timeout", "nan"], "bad_timeout", "nan"),
         (["list", "--timeout", "1e9"], "bad_timeout", "1e9"),
-        (["list", "--socket", ""], "bad_socket", "--socket"),
-        (["mask", "../x"], "bad_name", "../x"),
-        (["unmask", "a/b"], "bad_name", "a/b"),
+        (["list", "--timeout", "0"], "bad_timeout", "above 0"),
+        (["list", "--socket", ""], "empty_value", "--socket has an empty value"),
+        (["select", "gemm/mm", "--feature", ""], "empty_value", "--feature"),
+        (["select", "gemm/mm", "--solution="], "empty_value", "--solution"),
+        (["why", "gemm/mm", "--without", ""], "empty_value", "--without"),
+        (["why", "gemm/mm", "--override", ""], "empty_value", "--override"),
+        (["info", ""], "empty_value", "NAME[/KERNEL]|FILE.so has an empty value"),
+        (["disable", "x86", ""], "empty_value", "empty value"),
+        (["select", "gemm/mm", "--sig", "a", "--sig", "b"], "repeated_option", "--sig"),
+        (["list", "--state", "active", "--state=failed"], "repeated_option", "--state"),
+        (["disable", "x", "--reason", "a", "--reason", "b"], "repeated_option", "twice"),
+        (["--timeout", "1", "list", "--timeout", "1"], "repeated_option", "--timeout"),
+        (["select", "gemm/mm", "--force"], "needs_override", "--override"),
+        (["why", "gemm/mm", "--force"], "needs_override", "--override"),
+        (["mask", "..x"], "bad_name", "..x"),
+        (["mask", "a/b"], "not_a_plugin", "a/b is a kernel"),
+        (["unmask", "a/b"], "not_a_plugin", "pluginctl unmask a"),
+        (["retry", "a/b"], "not_a_plugin", "retried as a whole: pluginctl retry a"),
+        (["reload", "a/b"], "not_a_plugin", "pluginctl reload a"),
+        (["disable", "/k"], "empty_value", "the plugin has an empty value"),
+        (["enable", "x86/"], "empty_value", "the kernel has an empty value"),
+        (["is-enabled", "/k"], "empty_value", "empty value"),
         (["select", "gemm/mm", "--shape", "m"], "bad_shape", "--shape m"),
-        (["select", "gemm/mm", "--shape", ""], "bad_shape", "DIM=EXTENT"),
+        (["select", "gemm/mm", "--shape", ""], "empty_value", "--shape"),
+        (["select", "gemm/mm", "--shape", "n=1,,k=2"], "bad_shape", "--shape n=1,,k=2: there"),
+        (["bench", "gemm/mm", "--shape", ",k=2"], "bad_shape", "--shape ,k=2: there is"),
         (["select", "gemm/mm", "--shape", "m=1,"], "bad_shape", "DIM=EXTENT"),
         (["select", "gemm/mm", "--shape", "m=-1"], "bad_extent", "m=-1"),
         (["select", "gemm/mm", "--shape", "m=1.5"], "bad_extent", "m=1.5"),
@@ -150,6 +172,9 @@ class Usage(Case):
         (["why", "gemm/mm", "--trait", "d=1||2"], "bad_trait", "empty"),
         (["why", "gemm/mm", "--trait", "d=1", "--trait", "d=2"], "bad_trait", "twice"),
         (["why", "gemm/mm", "--trait", "d=" + "x" * 300], "bad_trait", "too long"),
+        (["why", "gemm/mm", "--trait", "w=" + "9" * 20], "bad_trait", "too large"),
+        (["why", "gemm/mm", "--trait", "w=1|-" + "9" * 20], "bad_trait", "too large"),
+        (["why", "gemm/mm", "--trait", "w=1e999"], "bad_trait", "too large"),
         (["why", "gemm/mm", "--on", "./none.json"], "missing_file", "none.json"),
         (["why", "gemm/mm", "--on", "/"], "not_regular_file", "directory"),
         (["bench", "gemm/mm", "--time", "0"], "bad_time", "--time 0"),
@@ -191,6 +216,14 @@ class Usage(Case):
                     self.assertEqual(self.good(call(*args)), "mm\n")
             self.assertIn("disabled", self.good(call("disable", "--", "--json", socket=fake.path)))
             self.assertEqual(fake.asked("Disable")["name"], "--json")
+
+    def test_a_flag_may_be_said_twice_and_has_its_letter(self):
+        with Fake() as fake:
+            for args in (["-q", "info", "x86"], ["info", "x86", "-q", "--quiet"]):
+                with self.subTest(args=args):
+                    self.assertEqual(self.good(call(*args, socket=fake.path)), "mm\n")
+        for word in ("-q", "-h"):
+            self.assertIn(word, self.good(call("help")))
 
     def test_posixly_correct_changes_nothing(self):
         with Fake() as fake:
