@@ -43,7 +43,6 @@ struct bench {
 	int results;	 /* sealed, readable only; -1: there are none */
 	int writing;	 /* the same, while they are written */
 	double call_ms;
-	char *remark; /* of the plan, while a shape has one of its own */
 };
 
 static void take_turn(struct bench *bench);
@@ -58,7 +57,6 @@ static void bench_free(struct bench *bench)
 	json_decref(bench->fault);
 	kp_file_close(&bench->results);
 	kp_file_close(&bench->writing);
-	free(bench->remark);
 	free(bench);
 }
 
@@ -170,27 +168,19 @@ static void drop_results(struct bench *bench)
 }
 
 /* Why this shape has nothing to be held against; said in each of its rows. */
-static void say_remark(struct bench *bench, const char *why)
+static void say_trouble(struct bench *bench, const char *why)
 {
-	char *text;
+	char **trouble = &bench->plan.trouble;
 
-	if (asprintf(&text, "the reference %s could not say what is right: %s",
+	if (asprintf(trouble, "the reference %s could not say what is right: %.1000s",
 		    bench->plan.reference.id, why) < 0)
-		return;
-	if (!bench->remark)
-		bench->remark = bench->plan.remark;
-	else
-		free(bench->plan.remark);
-	bench->plan.remark = text;
+		*trouble = NULL;
 }
 
-static void restore_remark(struct bench *bench)
+static void forget_trouble(struct bench *bench)
 {
-	if (!bench->remark)
-		return;
-	free(bench->plan.remark);
-	bench->plan.remark = bench->remark;
-	bench->remark = NULL;
+	free(bench->plan.trouble);
+	bench->plan.trouble = NULL;
 }
 
 /*
@@ -217,13 +207,16 @@ static void keep_results(struct bench *bench, const struct kp_worker_result *res
 	const json_t *call_ms = json_object_get(bench->report, "call_ms");
 
 	if (result->end != KP_WORKER_DONE)
-		say_remark(bench, result->diag.message);
+		say_trouble(bench, result->diag.message);
 	else if (!bench->report || message)
-		say_remark(bench, message ? message : "it said nothing");
+		say_trouble(bench, message ? message : "it said nothing");
 	else if (seal_results(bench) < 0)
-		say_remark(bench, strerror(errno));
+		say_trouble(bench, strerror(errno));
 	bench->call_ms =
 		json_is_number(call_ms) ? json_number_value(call_ms) : UNKNOWN_CALL_MS;
+	/* A worker's word: longer than its timeout no call was. */
+	if (!(bench->call_ms >= 0 && bench->call_ms <= REFERENCE_MS))
+		bench->call_ms = UNKNOWN_CALL_MS;
 }
 
 static void reference_end(void *context, const struct kp_worker_result *result)
@@ -243,7 +236,7 @@ static void reference_end(void *context, const struct kp_worker_result *result)
 static int compute_reference(struct bench *bench)
 {
 	drop_results(bench);
-	restore_remark(bench);
+	forget_trouble(bench);
 	bench->writing = memfd_create("kplug-reference", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (bench->writing < 0)
 		return -1;
@@ -258,10 +251,18 @@ static void finish_row(struct bench *bench, const struct kp_worker_result *resul
 	json_t *run = bench_run_json(&bench->plan, &bench->plan.rows[bench->at],
 		bench->report, bench->fault, result);
 
+	struct kp_diag diag;
+
 	bench->lost = 0;
 	bench->at++;
-	if (run && json_array_append(bench->runs, run) == 0)
-		bench->events.row(bench->events.context, run);
+	/* A result without a row would be a row that nobody misses. */
+	if (!run || json_array_append(bench->runs, run) < 0) {
+		json_decref(run);
+		(void)kp_diag_no_memory(&diag);
+		end(bench, &diag);
+		return;
+	}
+	bench->events.row(bench->events.context, run);
 	json_decref(run);
 	take_turn(bench);
 }
@@ -323,6 +324,8 @@ static void step(uv_timer_t *timer)
 		end(bench, NULL);
 	} else {
 		announce(bench);
+		/* Disabled is disabled, also while others are measured. */
+		bench->events.look(bench->events.context, &bench->plan, bench->at);
 		if (do_row(bench) < 0) {
 			(void)kp_diag_no_memory(&diag);
 			end(bench, &diag);

@@ -17,6 +17,9 @@
 struct bench;
 
 struct bench_events {
+	/* Before a row is done, and again before it is measured: may it be?
+	 * bench_plan_look. */
+	void (*look)(void *context, struct bench_plan *plan, size_t row);
 	/* A row begins: `done` of `total` are finished. */
 	void (*begins)(void *context, const char *kernel, size_t done, size_t total);
 	/* A row is finished: the Run of the interface, borrowed. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/bench_rows.h"
+#include "daemon/bench_traits.h"
 #include "lib/select.h"
 
 static const double time_preset_s = 0.5;
@@ -21,10 +22,14 @@ static int read_numbers(
 
 	plan->time_s = json_is_number(time_s) ? json_number_value(time_s) : time_preset_s;
 	plan->seed = json_is_integer(seed) ? json_integer_value(seed) : 1;
-	if (!(plan->time_s > 0) || plan->time_s > BENCH_TIME_MOST_S)
+	if (!(plan->time_s > 0))
 		return kp_diag_set(diag, "bad_time", "time_s",
-			"time_s: %g is not above 0 and up to %d seconds", plan->time_s,
-			BENCH_TIME_MOST_S);
+			"time_s: %g seconds are not more than 0", plan->time_s);
+	if (plan->time_s > BENCH_TIME_MOST_S)
+		return kp_diag_set(diag, "bad_time", "time_s",
+			"time_s: %g seconds for a kernel and shape are more than %d, "
+			"the most",
+			plan->time_s, BENCH_TIME_MOST_S);
 	if (plan->seed < 0)
 		return kp_diag_set(diag, "bad_seed", "seed", "seed: %lld is negative",
 			(long long)plan->seed);
@@ -40,6 +45,10 @@ static int find_family(struct bench_plan *plan, const struct kp_table *table,
 	plan->family = kp_families_find(families, operation);
 	if (plan->family)
 		return 0;
+	if (*operation && !strchr(operation, '/'))
+		return kp_diag_set(diag, "bad_operation", operation,
+			"%s is not FAMILY/MODE: a benchmark measures one operation",
+			operation);
 	operations = kp_table_operations(table);
 	for (size_t i = 0; operations && operations[i]; i++)
 		is_known |= strcmp(operations[i], operation) == 0;
@@ -50,35 +59,6 @@ static int find_family(struct bench_plan *plan, const struct kp_table *table,
 	return kp_diag_set(diag, "no_family", operation,
 		"%s is not described by a family, so that nobody knows its inputs",
 		operation);
-}
-
-/* A text is a number that was typed: "64". */
-static json_t *attribute_value(const json_t *asked)
-{
-	char *end;
-	const char *text = json_string_value(asked);
-
-	if (!text)
-		return json_incref((json_t *)asked);
-	if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
-		return json_boolean(text[0] == 't');
-	double value = strtod(text, &end);
-	return *text && !*end && isfinite(value) ? json_real(value) : json_null();
-}
-
-/* What a trait says of an attribute is the value of that attribute. */
-static int read_attributes(
-	struct bench_plan *plan, const json_t *traits, struct kp_diag *diag)
-{
-	plan->attributes = json_object();
-	for (size_t i = 0; i < plan->family->n_attributes; i++) {
-		const char *name = plan->family->attributes[i].name;
-		const json_t *asked = json_object_get(traits, name);
-		if (asked && json_object_set_new(
-				     plan->attributes, name, attribute_value(asked)) < 0)
-			return kp_diag_no_memory(diag);
-	}
-	return plan->attributes ? 0 : kp_diag_no_memory(diag);
 }
 
 /* Dims that are not said are those of the family's first shape. */
@@ -93,6 +73,18 @@ static json_t *complete(const struct bench_plan *plan, const json_t *asked)
 		return whole;
 	json_decref(whole);
 	return NULL;
+}
+
+/* What is asked for twice is measured once. */
+static bool has_shape(const struct bench_plan *plan, const json_t *whole)
+{
+	size_t i;
+	json_t *shape;
+
+	json_array_foreach (plan->shapes, i, shape)
+		if (json_equal(shape, whole))
+			return true;
+	return false;
 }
 
 static int add_shape(struct bench_plan *plan, const json_t *asked, struct kp_diag *diag)
@@ -111,6 +103,10 @@ static int add_shape(struct bench_plan *plan, const json_t *asked, struct kp_dia
 		return kp_diag_set(diag, "bad_shape", dim,
 			"the shape says nothing of %s, and the family has no default",
 			dim);
+	}
+	if (whole && has_shape(plan, whole)) {
+		json_decref(whole);
+		return 0;
 	}
 	return json_array_append_new(plan->shapes, whole) < 0 ? kp_diag_no_memory(diag)
 							      : 0;
@@ -146,13 +142,24 @@ int bench_plan_make(struct bench_plan *plan, const struct kp_table *table,
 	if (read_numbers(plan, parameters, diag) < 0 ||
 		find_family(plan, table, families, operation ? operation : "", diag) <
 			0 ||
-		read_attributes(plan, json_object_get(parameters, "traits"), diag) < 0 ||
+		bench_traits_read(plan, json_object_get(parameters, "traits"), diag) <
+			0 ||
 		read_shapes(plan, json_object_get(parameters, "shapes"), diag) < 0)
 		return -1;
 	for (size_t i = 0; i < json_array_size(plan->shapes); i++)
 		if (bench_rows_add(plan, table, registry, parameters, i, diag) < 0)
 			return -1;
-	return 0;
+	if (plan->n_rows > 0)
+		return 0;
+	return kp_diag_set(diag, "no_such_kernel", plan->family->operation,
+		"there is no kernel of %s here", plan->family->operation);
+}
+
+void bench_plan_look(struct bench_plan *plan, size_t row, const struct kp_table *table,
+	const struct kp_registry *registry)
+{
+	if (!plan->rows[row].verdict)
+		bench_row_look(plan, &plan->rows[row], table, registry);
 }
 
 void bench_plan_finish(struct bench_plan *plan)
@@ -163,8 +170,11 @@ void bench_plan_finish(struct bench_plan *plan)
 	}
 	free(plan->rows);
 	bench_source_finish(&plan->reference);
+	json_decref(plan->request);
+	json_decref(plan->traits);
 	json_decref(plan->attributes);
 	json_decref(plan->shapes);
 	free(plan->remark);
+	free(plan->trouble);
 	*plan = (struct bench_plan){0};
 }

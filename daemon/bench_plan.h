@@ -2,7 +2,7 @@
 /*
  * What a benchmark will do: rows of kernel and shape, in the order in which they
  * are done, and where everything lies. Made at once from the table and the
- * registry; what changes later does not change it. Runs nothing.
+ * registry; what changes later takes rows away only. Runs nothing.
  */
 #ifndef KP_DAEMON_BENCH_PLAN_H
 #define KP_DAEMON_BENCH_PLAN_H
@@ -42,26 +42,39 @@ struct bench_row {
 struct bench_plan {
 	const struct kp_family *family; /* borrowed */
 	char signature[KP_SIGNATURE_BYTES];
-	json_t *attributes; /* name -> value, of those asked for */
+	json_t *request; /* operation, signature and traits: a Request but for its shape
+			  */
+	json_t *traits;	 /* name -> value, as asked for */
+	json_t *attributes; /* those of them that the family passes to kernels */
+	bool is_unusual;    /* so that the family's work terms do not hold */
 	json_t *shapes;	    /* array of whole shapes */
 	json_int_t seed;
 	double time_s;
 	size_t n_rows;
 	struct bench_row *rows;	       /* by shape, then as in selection order */
 	struct bench_source reference; /* stored NULL: there is none */
-	char *remark; /* why there is no reference, or that it is off; or NULL */
+	char *remark;  /* why there is no reference, or that it is off; or NULL */
+	char *trouble; /* why it said nothing of the shape under way; or NULL */
 };
 
 /*
  * Parameters are those of Bench. Codes of kp_request_from_json and kp_table_find,
- * unknown_operation, no_family (it is not described), no_signature, no_shape,
- * bad_shape, bad_time, bad_seed, too_many. Zero the plan; it is to be finished in any
- * case.
+ * unknown_operation, bad_operation (a family alone), no_family (it is not described),
+ * no_such_kernel (nor any other), no_signature, no_shape, bad_shape, bad_time, bad_seed,
+ * bad_trait, too_many. A kernel's name may be a plugin's: all that it has of the
+ * operation. With no name, all that may run; a shape that none may run has a row for
+ * each, which says why. Zero the plan; it is to be finished in any case.
  */
 int bench_plan_make(struct bench_plan *plan, const struct kp_table *table,
 	const struct kp_registry *registry, const struct kp_families *families,
 	const json_t *parameters, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+/*
+ * Has something happened to a row's kernel since the plan was made? Then the row says
+ * so, and is not run.
+ */
+void bench_plan_look(struct bench_plan *plan, size_t row, const struct kp_table *table,
+	const struct kp_registry *registry);
 void bench_plan_finish(struct bench_plan *plan);
 
 #endif

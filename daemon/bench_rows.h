@@ -6,13 +6,19 @@
 #include "daemon/bench_plan.h"
 
 /*
- * Adds a row for each kernel of the parameters, or each that may run; sets the
- * plan's signature, and its reference and remark once. Codes of kp_request_from_json and
+ * Adds a row for each kernel of the parameters, or each that may run (or, where none
+ * may, each); sets the request and
+ * signature of the plan, its reference and remark once. Codes of kp_request_from_json,
+ * kp_family_check_signature and
  * kp_table_find, no_signature, too_many.
  */
 int bench_rows_add(struct bench_plan *plan, const struct kp_table *table,
 	const struct kp_registry *registry, const json_t *parameters, size_t shape,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* For bench_plan_look: a row whose kernel may not be run any more says so. */
+void bench_row_look(struct bench_plan *plan, struct bench_row *row,
+	const struct kp_table *table, const struct kp_registry *registry);
 
 void bench_source_finish(struct bench_source *source);
 

@@ -10,6 +10,8 @@
 #include "lib/json.h"
 #include "lib/text.h"
 
+enum { MESSAGE = 2000 }; /* bytes of it, whoever says it */
+
 /* ---- verdicts ---------------------------------------------------------------------- */
 
 static const char *const verdicts[] = {"ok", "unverified", "wrong", "out_of_bounds",
@@ -60,7 +62,7 @@ static char *fault_text(const json_t *fault, const struct kp_worker_result *resu
 
 	(void)json_unpack((json_t *)fault, "{s:s, s:s, s:I}", "name", &name, "side",
 		&side, "distance", &distance);
-	if (asprintf(&text, "%s %s (%s %lld); %s", side_text(side), name,
+	if (asprintf(&text, "%s %.64s (%s %lld); %s", side_text(side), name,
 		    strcmp(side, "inside") == 0 ? "at byte" : "bytes from it:",
 		    (long long)distance, result->diag.message) < 0)
 		return NULL;
@@ -87,7 +89,7 @@ static char *death_text(const struct kp_worker_result *result)
 
 static char *copy(const char *text)
 {
-	return text ? strdup(text) : NULL;
+	return text ? strndup(text, MESSAGE) : NULL;
 }
 
 static char *message_of(const struct bench_row *row, const json_t *report,
@@ -105,7 +107,8 @@ static json_t *whole_message(
 	const struct bench_plan *plan, const char *verdict, char *text)
 {
 	bool is_timed = strcmp(verdict, "ok") == 0 || strcmp(verdict, "unverified") == 0;
-	const char *remark = is_timed ? plan->remark : NULL;
+	const char *why = plan->trouble ? plan->trouble : plan->remark;
+	const char *remark = is_timed ? why : NULL;
 
 	if (!text && !remark)
 		return json_null();
@@ -114,49 +117,29 @@ static json_t *whole_message(
 
 /* ---- rates ------------------------------------------------------------------------- */
 
-static double element_bytes(const struct bench_plan *plan, const struct kp_role *role)
+static double element_bytes(
+	const struct kp_role *role, const struct kp_signature *signature)
 {
-	struct kp_signature signature;
 	struct kp_format format;
-	const struct kp_operand *operand;
 
-	if (kp_signature_parse(plan->signature, &signature, NULL) < 0)
-		return 0;
-	operand = kp_signature_find(&signature, role->name);
-	if (operand)
-		return (double)kp_element_bytes(operand->format.element);
-	if (role->optional || role->formats.count == 0 ||
-		kp_format_parse(role->formats.items[0], &format, NULL) < 0)
-		return 0;
-	return (double)kp_element_bytes(format.element);
-}
-
-static double elements(const struct bench_plan *plan, const struct kp_role *role,
-	const struct kp_shape *shape)
-{
-	double count = 1;
-
-	if (role->distinct.count > 0)
-		return kp_family_work(plan->family, shape, &role->distinct);
-	for (size_t i = 0; i < role->rank; i++) {
-		double extent = role->dims[i].number;
-		if (role->dims[i].name && !kp_family_value(plan->family, shape,
-						  role->dims[i].name, &extent))
-			return 0;
-		count *= extent;
-	}
-	return count;
+	return kp_family_format(role, signature, &format)
+		       ? (double)kp_element_bytes(format.element)
+		       : 0;
 }
 
 /* Bytes that one call must move, each once; a role that is read and written, twice. */
 static double traffic(const struct bench_plan *plan, const struct kp_shape *shape)
 {
+	struct kp_signature signature;
 	double bytes = 0;
 
+	if (kp_signature_parse(plan->signature, &signature, NULL) < 0)
+		return 0;
 	for (size_t i = 0; i < plan->family->n_roles; i++) {
 		const struct kp_role *role = &plan->family->roles[i];
 		double times = role->direction == KP_INOUT ? 2 : 1;
-		bytes += times * elements(plan, role, shape) * element_bytes(plan, role);
+		bytes += times * kp_family_touched(plan->family, shape, role) *
+			 element_bytes(role, &signature);
 	}
 	return bytes;
 }
@@ -205,10 +188,12 @@ static int set_numbers(const struct bench_plan *plan, const struct kp_shape *sha
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		failed |= json_object_set_new(run, times[i], number(report, times[i]));
 	const json_t *median = json_object_get(run, "median_us");
-	double flops = kp_family_work(plan->family, shape, &plan->family->flops);
+	bool known = !plan->is_unusual;
+	double flops =
+		known ? kp_family_work(plan->family, shape, &plan->family->flops) : 0;
+	double bytes = known ? traffic(plan, shape) : 0;
 	failed |= json_object_set_new(run, "gflops", rate(flops, median));
-	failed |= json_object_set_new(
-		run, "gbytes_per_s", rate(traffic(plan, shape), median));
+	failed |= json_object_set_new(run, "gbytes_per_s", rate(bytes, median));
 	return failed;
 }
 
@@ -221,12 +206,13 @@ json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *ro
 	char *text = message_of(row, report, fault, result);
 	struct kp_shape shape = {0};
 
-	json_t *run = json_pack("{s:s, s:s, s:o, s:s, s:O, s:I, s:s, s:o, s:I, s:I}",
-		"operation", plan->family->operation, "kernel", row->source.id, "sha256",
+	json_t *run = json_pack(
+		"{s:s, s:s, s:o, s:s, s:O, s:O?, s:I, s:s, s:o, s:I, s:I}", "operation",
+		plan->family->operation, "kernel", row->source.id, "sha256",
 		text_or_null(row->source.digest), "signature", plan->signature, "shape",
-		extents, "seed", plan->seed, "verdict", verdict, "message",
-		whole_message(plan, verdict, text), "samples", count(said, "samples"),
-		"warmup", count(said, "warmup"));
+		extents, "traits", plan->traits, "seed", plan->seed, "verdict", verdict,
+		"message", whole_message(plan, verdict, text), "samples",
+		count(said, "samples"), "warmup", count(said, "warmup"));
 	free(text);
 	if (kp_shape_from_json(extents, plan->family, &shape, NULL) < 0 || !run ||
 		set_numbers(plan, &shape, said, run) != 0) {

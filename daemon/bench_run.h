@@ -20,10 +20,11 @@
  * hung          did not end in its time
  * out_of_bounds touched memory beyond a tensor, or wrote to an input
  * unavailable, unsupported   said so itself
- * not_eligible  was named, but selection would not take it
+ * not_eligible  selection would not take it, or not any more
  * error         anything else; `message` says what
  *
- * Times are those of `ok` and `unverified` only; rates follow from the family's work.
+ * Times are those of `ok` and `unverified` only; rates follow from the family's work,
+ * where its terms hold for what was asked.
  */
 json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *row,
 	const json_t *report, const json_t *fault, const struct kp_worker_result *result);

@@ -7,9 +7,12 @@
 #include "daemon/daemon.h"
 #include "daemon/method.h"
 #include "daemon/pool.h"
+#include "daemon/scan.h"
 #include "lib/message.h"
 #include "lib/select.h"
 #include "lib/text.h"
+
+enum { SETTLE_MS = 60000 };
 
 static const char format[] = "kplug-bench/1";
 
@@ -23,6 +26,14 @@ static json_t *reply(json_t *run, json_t *progress, json_t *runs)
 {
 	return json_pack("{s:s, s:o, s:o, s:o}", "format", format, "run", run, "progress",
 		progress, "runs", runs);
+}
+
+static void look(void *context, struct bench_plan *plan, size_t row)
+{
+	struct bench_call *asked = context;
+	struct daemon *daemon = asked->daemon;
+
+	bench_plan_look(plan, row, daemon_table(daemon), daemon->registry);
 }
 
 static void begins(void *context, const char *kernel, size_t done, size_t total)
@@ -68,6 +79,18 @@ static void gone(void *context)
 	bench_cancel(asked->daemon->bench);
 }
 
+/* The first operation of a family, or NULL. */
+static const char *first_of(const char **operations, const char *family)
+{
+	size_t length = strlen(family);
+
+	for (; *operations; operations++)
+		if (strncmp(*operations, family, length) == 0 &&
+			(*operations)[length] == '/')
+			return *operations;
+	return NULL;
+}
+
 /* The nearest name of what was not found; NULL where there is none. */
 static void fail_plan(
 	struct daemon *daemon, struct call *call, const struct kp_diag *diag)
@@ -78,7 +101,11 @@ static void fail_plan(
 
 	while (operations && operations[count])
 		count++;
-	if (operations && strcmp(diag->code, "unknown_operation") == 0)
+	if (operations && strcmp(diag->code, "bad_operation") == 0)
+		nearest = first_of(operations, diag->object);
+	if (operations && !nearest &&
+		(strcmp(diag->code, "unknown_operation") == 0 ||
+			strcmp(diag->code, "bad_operation") == 0))
 		nearest = kp_text_nearest(diag->object, operations, count);
 	call_fail(call, diag, nearest);
 	free(operations);
@@ -96,7 +123,7 @@ static void fail_busy(struct call *call)
 static void start(struct daemon *daemon, struct call *call, struct bench_plan *plan)
 {
 	struct bench_call *asked = calloc(1, sizeof(*asked));
-	struct bench_events events = {begins, row, ended, asked};
+	struct bench_events events = {look, begins, row, ended, asked};
 	struct kp_diag diag;
 
 	if (asked)
@@ -112,12 +139,13 @@ static void start(struct daemon *daemon, struct call *call, struct bench_plan *p
 	call_on_gone(call, gone, asked);
 }
 
-static void bench(struct daemon *daemon, struct call *call)
+static void answer(struct daemon *daemon, struct call *call, void *context)
 {
 	const struct kp_table *table = daemon_table(daemon);
 	struct bench_plan plan = {0};
 	struct kp_diag diag;
 
+	(void)context;
 	if (daemon->bench) {
 		fail_busy(call);
 		return;
@@ -129,6 +157,25 @@ static void bench(struct daemon *daemon, struct call *call)
 		return;
 	}
 	start(daemon, call, &plan);
+}
+
+static bool is_settled(struct daemon *daemon, void *context)
+{
+	(void)context;
+	return scan_has_settled(daemon->scan) &&
+	       !kp_registry_is_pending(daemon->registry, NULL);
+}
+
+/* What has no verdict yet would be left out, and nobody would know. */
+static void bench(struct daemon *daemon, struct call *call)
+{
+	if (daemon->bench)
+		fail_busy(call);
+	else
+		wait_for(daemon, call,
+			&(struct wait_request){.timeout_ms = SETTLE_MS,
+				.is_over = is_settled,
+				.run = answer});
 }
 
 const struct method method_bench[] = {

@@ -8,6 +8,19 @@
 #include "lib/arena.h"
 #include "lib/text.h"
 
+bool kp_family_format(const struct kp_role *role, const struct kp_signature *signature,
+	struct kp_format *format)
+{
+	const struct kp_operand *operand = kp_signature_find(signature, role->name);
+
+	if (operand) {
+		*format = operand->format;
+		return true;
+	}
+	return !role->optional && role->formats.count > 0 &&
+	       kp_format_parse(role->formats.items[0], format, NULL) == 0;
+}
+
 const struct kp_role *kp_family_role(const struct kp_family *family, const char *name)
 {
 	for (size_t i = 0; i < family->n_roles; i++)

@@ -217,6 +217,13 @@ bool kp_family_value(const struct kp_family *family, const struct kp_shape *shap
 double kp_family_work(const struct kp_family *family, const struct kp_shape *shape,
 	const struct kp_terms *terms);
 
+/*
+ * The format that a role has by a signature; one that is not optional and not named has
+ * its first. False: it is left out.
+ */
+bool kp_family_format(const struct kp_role *role, const struct kp_signature *signature,
+	struct kp_format *format);
+
 /* The elements of a role that a call touches: distinct, else bytes, else all. */
 double kp_family_touched(const struct kp_family *family, const struct kp_shape *shape,
 	const struct kp_role *role);

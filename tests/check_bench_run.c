@@ -32,6 +32,7 @@ static void make(void)
 	plan = (struct bench_plan){.family = &family, .seed = 3};
 	strcpy(plan.signature, "a=f32,b=f32,c=f32");
 	plan.shapes = json_pack("[{s:i, s:i, s:i}]", "m", 10, "n", 20, "k", 30);
+	plan.traits = json_object();
 	row = (struct bench_row){.source = {.id = strdup("p/mm")}};
 	result = (struct kp_worker_result){.end = KP_WORKER_DONE};
 }
@@ -208,6 +209,49 @@ START_TEST(row_that_was_not_run_says_why)
 }
 END_TEST
 
+START_TEST(work_of_another_case_is_no_rate)
+{
+	plan.is_unusual = true;
+	json_object_set_new(plan.traits, "window", json_integer(5));
+	json_t *run = run_of(good(2), NULL);
+	expect_null(run, "gflops");
+	expect_null(run, "gbytes_per_s");
+	expect_number(run, "median_us", 2);
+	ck_assert(json_equal(json_object_get(run, "traits"), plan.traits));
+	json_decref(run);
+}
+END_TEST
+
+START_TEST(trouble_of_a_shape_hides_the_remark_while_it_lasts)
+{
+	plan.remark = strdup("a remark");
+	plan.trouble = strdup("trouble");
+	json_t *run = run_of(good(2), NULL);
+	ck_assert_str_eq(text(run, "message"), "trouble");
+	json_decref(run);
+	free(plan.trouble);
+	plan.trouble = NULL;
+	run = run_of(good(2), NULL);
+	ck_assert_str_eq(text(run, "message"), "a remark");
+	json_decref(run);
+}
+END_TEST
+
+START_TEST(long_words_of_a_worker_are_cut)
+{
+	json_t *report = good(2);
+	char *many = malloc(100001);
+	ck_assert_ptr_nonnull(many);
+	memset(many, 'm', 100000);
+	many[100000] = '\0';
+	json_object_set_new(report, "message", json_string(many));
+	json_t *run = run_of(report, NULL);
+	ck_assert_uint_lt(strlen(text(run, "message")), 10000);
+	json_decref(run);
+	free(many);
+}
+END_TEST
+
 START_TEST(remark_is_the_message_of_what_was_timed)
 {
 	plan.remark = strdup("checked against r/mm, which is not in use");
@@ -221,9 +265,9 @@ END_TEST
 START_TEST(all_members_of_the_interface_are_there)
 {
 	static const char *const keys[] = {"operation", "kernel", "sha256", "signature",
-		"shape", "seed", "verdict", "message", "samples", "warmup", "median_us",
-		"p10_us", "p90_us", "min_us", "max_us", "gflops", "gbytes_per_s",
-		"max_error", "tolerance"};
+		"shape", "traits", "seed", "verdict", "message", "samples", "warmup",
+		"median_us", "p10_us", "p90_us", "min_us", "max_us", "gflops",
+		"gbytes_per_s", "max_error", "tolerance"};
 	json_t *run = run_of(NULL, NULL);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		ck_assert_msg(json_object_get(run, keys[i]) != NULL, "%s", keys[i]);
@@ -250,6 +294,9 @@ static Suite *suite(void)
 	tcase_add_test(t, lost_worker_is_an_error);
 	tcase_add_test(t, last_line_of_the_output_is_evidence);
 	tcase_add_test(t, row_that_was_not_run_says_why);
+	tcase_add_test(t, work_of_another_case_is_no_rate);
+	tcase_add_test(t, trouble_of_a_shape_hides_the_remark_while_it_lasts);
+	tcase_add_test(t, long_words_of_a_worker_are_cut);
 	tcase_add_test(t, remark_is_the_message_of_what_was_timed);
 	tcase_add_test(t, all_members_of_the_interface_are_there);
 	suite_add_tcase(s, t);

@@ -143,8 +143,69 @@ class Results(Measuring):
             for traits in ({}, {"window": 8})
         ]
         self.assertEqual([row["verdict"] for row in rows], ["ok", "ok"])
+        self.assertEqual([row["traits"] for row in rows], [{}, {"window": 8}])
         # 8 of 400 tokens count: the work is a part of what it was.
         self.assertLess(rows[1]["min_us"], rows[0]["min_us"])
+
+    def decode(self, **traits):
+        return self.row(
+            "reference/attention_decode",
+            operation="attention/decode",
+            shapes=[{"b": 1, "tokens": 400}],
+            traits=traits,
+        )
+
+    def test_rates_are_null_where_the_work_terms_do_not_hold(self):
+        for value in (5, "5", [5]):
+            with self.subTest(value=value):
+                row = self.decode(window=value)
+                self.assertEqual((row["verdict"], row["traits"]), ("ok", {"window": 5}))
+                self.assertGreater(row["median_us"], 0)
+                self.assertIsNone(row["gflops"])
+                self.assertIsNone(row["gbytes_per_s"])
+
+    def test_rates_are_told_for_defaults_and_for_what_changes_no_meaning(self):
+        for traits in ({"window": 0}, {"window": "0"}, {"head_dim": 128}):
+            with self.subTest(traits=traits):
+                row = self.decode(**traits)
+                self.assertGreater(row["gflops"], 0)
+                self.assertGreater(row["gbytes_per_s"], 0)
+
+    def test_what_is_asked_for_twice_is_measured_once(self):
+        runs = self.bench(
+            "right", "right", FAULTS + "/right", shapes=[{"n": 3}, {"n": 3}, {"n": 4}]
+        )
+        self.assertEqual([run["shape"] for run in runs], [{"n": 3}, {"n": 4}])
+
+    def test_name_of_a_plugin_is_all_that_it_has_of_the_operation(self):
+        runs = self.bench(operation="gemm/mm", kernels=["reference"], shapes=[{"m": 2}])
+        self.assertEqual([run["kernel"] for run in runs], ["reference/gemm_mm"])
+        runs = self.bench(
+            operation="gemm/mm",
+            kernels=["reference/gemm_mm", "reference"],
+            shapes=[{"m": 2}],
+        )
+        self.assertEqual(len(runs), 1)
+
+    def test_where_nothing_may_run_every_kernel_says_why(self):
+        for name in (FAULTS, "reference"):
+            self.daemon.call("Disable", name=name)
+            self.addCleanup(self.daemon.call, "Enable", name=name)
+        runs = self.bench(shapes=[{"n": 3}, {"n": 4}])
+        kernels = {run["kernel"] for run in runs}
+        self.assertIn("reference/elementwise_square", kernels)
+        self.assertIn(FAULTS + "/right", kernels)
+        self.assertEqual(len(runs), 2 * len(kernels))
+        for run in runs:
+            self.assertEqual(run["verdict"], "not_eligible")
+            self.assertIn("disabled", run["message"])
+
+    def test_signature_that_nobody_has_says_so_of_each(self):
+        runs = self.bench(signature="x=bf16,y=bf16")
+        self.assertTrue(runs)
+        for run in runs:
+            self.assertEqual(run["verdict"], "not_eligible", run)
+            self.assertIn("bf16", run["message"])
 
     def test_same_seed_gives_the_same_error(self):
         errors = [self.row("wrong", seed=seed)["max_error"] for seed in (1, 1, 2)]
@@ -295,6 +356,42 @@ class Requests(Measuring):
             with self.subTest(time_s=time_s):
                 self.refuse("InvalidArgument", "bad_time", time_s=time_s)
 
+    def test_time_beyond_the_most_names_the_most(self):
+        self.assertIn("60", self.refuse("InvalidArgument", "bad_time", time_s=61)["message"])
+
+    def test_set_of_values_is_no_case(self):
+        for traits in ({"window": [1, 2]}, {"window": ["1", "2"]}, {"head_dim": [64, 128]}):
+            with self.subTest(traits=traits):
+                self.refuse(
+                    "InvalidArgument", "bad_trait", operation="attention/decode", traits=traits
+                )
+
+    def test_value_that_an_attribute_cannot_have_is_refused(self):
+        for value in (2**53 + 1, -(2**60), "9007199254740994", 1e300, 1.5, True, "wide", []):
+            with self.subTest(value=value):
+                self.refuse(
+                    "InvalidArgument",
+                    "bad_trait",
+                    operation="attention/decode",
+                    traits={"window": value},
+                )
+
+    def test_family_alone_offers_its_operation(self):
+        error = self.refuse("InvalidArgument", "bad_operation", operation="gemm")
+        self.assertEqual(error["nearest"], "gemm/mm")
+        error = self.refuse("InvalidArgument", "bad_operation", operation="elementwise")
+        self.assertEqual(error["nearest"].split("/")[0], "elementwise")
+
+    def test_unknown_format_is_refused(self):
+        self.refuse("InvalidArgument", "bad_signature", signature="x=f31,y=f31")
+        self.refuse("InvalidArgument", "format_not_allowed", signature="x=i64,y=i64")
+
+    def test_operation_without_a_kernel_is_not_found(self):
+        with Daemon() as daemon:
+            with self.assertRaises(VarlinkError) as caught:
+                daemon.call("Bench", operation=SQUARE)
+            self.assertEqual(caught.exception.code, "no_such_kernel")
+
     def test_negative_seed_is_refused(self):
         self.refuse("InvalidArgument", "bad_seed", seed=-1)
 
@@ -321,6 +418,37 @@ class Streams(Measuring):
         self.assertEqual([(s["done"], s["total"]) for s in steps], [(0, 2), (1, 2)])
         self.assertEqual([run["verdict"] for run in replies[-1]["runs"]], runs)
         self.assertTrue(all(reply["format"] == "kplug-bench/1" for reply in replies))
+
+    def test_kernel_that_is_disabled_meanwhile_is_not_run(self):
+        self.addCleanup(self.daemon.call, "Enable", name=FAULTS)
+        with self.daemon.client() as client:
+            replies = client.call_more(
+                "Bench",
+                {
+                    "operation": SQUARE,
+                    "kernels": [FAULTS + "/hang", FAULTS + "/right"],
+                    "shapes": [{"n": 10}, {"n": 11}],
+                    "time_s": TIME_S,
+                },
+            )
+            first = next(iter(replies))
+            self.assertEqual(first["progress"]["done"], 0)
+            self.daemon.call("Disable", name=FAULTS, reason="it hangs")
+            runs = [reply["run"] for reply in replies if reply["run"]]
+        # It may have been early enough even for the first.
+        self.assertIn(runs[0]["verdict"], ("hung", "not_eligible"))
+        self.assertEqual([run["verdict"] for run in runs[1:]], ["not_eligible"] * 3)
+        self.assertIn("disabled", runs[1]["message"])
+
+    def test_plugin_without_a_verdict_is_waited_for(self):
+        with Daemon() as daemon:
+            for name, source in (("reference", "plugins/reference.so"),):
+                shutil.copy2(os.path.join(BUILD, source), daemon.library_path(name))
+                os.utime(daemon.library_path(name))
+                daemon.manifest(name)
+            daemon.call("Reload")
+            runs = daemon.call("Bench", operation=SQUARE, shapes=[{"n": 3}], time_s=TIME_S)["runs"]
+            self.assertEqual([run["verdict"] for run in runs], ["ok"])
 
     def start_hanging(self):
         """A client whose benchmark hangs for a while; the client."""

@@ -74,20 +74,6 @@ static bool is_output(const struct kp_role *role)
 	return role->direction != KP_IN;
 }
 
-/* False for an optional role that the signature leaves out. */
-static bool format_of(
-	const struct bench_case *c, const struct kp_role *role, struct kp_format *format)
-{
-	const struct kp_operand *operand = kp_signature_find(&c->signature, role->name);
-
-	if (operand) {
-		*format = operand->format;
-		return true;
-	}
-	return !role->optional && role->formats.count > 0 &&
-	       kp_format_parse(role->formats.items[0], format, NULL) == 0;
-}
-
 static int lay_out(struct bench_case *c, size_t i, struct kp_diag *diag)
 {
 	const struct kp_role *role = &c->family.roles[i];
@@ -96,7 +82,7 @@ static int lay_out(struct bench_case *c, size_t i, struct kp_diag *diag)
 	if (role->repeat)
 		return kp_diag_set(diag, "unsupported_role", role->name,
 			"%s repeats: such calls cannot be measured", role->name);
-	if (!format_of(c, role, &format))
+	if (!kp_family_format(role, &c->signature, &format))
 		return 0;
 	if (kp_layout_of_role(role, &c->shape, &format, &c->layouts[i], diag) < 0)
 		return -1;

@@ -29,10 +29,10 @@ static void *take_scratch(void *context, size_t bytes, size_t align)
 
 	if (!host->scratch || align == 0 || (align & (align - 1)))
 		return NULL;
-	if (__builtin_add_overflow(host->used, align - 1, &from))
-		return NULL;
-	from &= ~(align - 1);
-	if (__builtin_add_overflow(from, bytes, &to) || to > host->size)
+	/* The address is to be aligned: the memory itself is to a page only. */
+	size_t skip = -((uintptr_t)host->scratch + host->used) & (align - 1);
+	if (__builtin_add_overflow(host->used, skip, &from) ||
+		__builtin_add_overflow(from, bytes, &to) || to > host->size)
 		return NULL;
 	host->used = to;
 	return host->scratch + from;
