@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recvmsg and sendmsg on a uv_poll_t: libuv's own stream would queue any number
- * of descriptors that a peer sends along.
+ * recvmsg and send on a uv_poll_t: libuv's own stream would queue any number of
+ * descriptors that a peer sends along.
  */
 #include "daemon/client.h"
 
@@ -15,6 +15,7 @@
 
 #include "daemon/call.h"
 #include "daemon/daemon.h"
+#include "daemon/wire.h"
 #include "lib/frame.h"
 #include "lib/message.h"
 
@@ -23,7 +24,6 @@ enum {
 	UNSENT_HIGH = 1 << 20,	 /* then its next call waits */
 	CALLS_A_TURN = 32,	 /* then others have theirs */
 	DISCARD_MOST = 64 << 20, /* read and dropped after an error that ends it */
-	FDS_MOST = 253,		 /* SCM_MAX_FD */
 };
 
 struct out {
@@ -39,6 +39,7 @@ struct client {
 	int events; /* that are polled for */
 	enum role role;
 	unsigned uid;
+	uint64_t heard_ms; /* when it last sent something; at first: when it came */
 	bool refused;
 	struct kp_diag refusal;
 	void (*closed)(void *context, struct client *client);
@@ -53,7 +54,7 @@ struct client {
 	bool ended;	 /* the peer sends no more */
 	bool half;	 /* seen while a call is under way: do not look again */
 	bool last_call;	 /* nothing more is served: drop what comes, flush, end */
-	bool running;	 /* in client_run */
+	bool running;	 /* in run_calls */
 	bool broken;	 /* to be closed */
 	bool closing;
 };
@@ -66,6 +67,11 @@ enum role client_role(const struct client *client)
 unsigned client_uid(const struct client *client)
 {
 	return client->uid;
+}
+
+uint64_t client_silent_since(const struct client *client)
+{
+	return client->call || client->first ? UINT64_MAX : client->heard_ms;
 }
 
 static void client_free(uv_handle_t *handle)
@@ -190,46 +196,6 @@ void client_send(struct client *client, char *message, size_t size)
 
 /* ---- bytes in ---- */
 
-static void close_foreign(struct client *client, struct msghdr *message)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			(void)close(fd);
-		}
-		client->foreign = true;
-	}
-	if (message->msg_flags & MSG_CTRUNC)
-		client->foreign = true;
-}
-
-/* Bytes read, 0 at the end, -1 for later, -2 for a broken connection. */
-static ssize_t receive(struct client *client, char *space, size_t size)
-{
-	union {
-		char bytes[CMSG_SPACE(FDS_MOST * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = {space, size};
-	struct msghdr message = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes)};
-	ssize_t n;
-
-	do
-		n = recvmsg(client->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return errno == EAGAIN ? -1 : -2;
-	close_foreign(client, &message);
-	return n;
-}
-
 static void refuse(struct client *client, const struct kp_diag *diag)
 {
 	size_t size = 0;
@@ -245,7 +211,7 @@ static void refuse(struct client *client, const struct kp_diag *diag)
 static void discard(struct client *client)
 {
 	char space[16384];
-	ssize_t n = receive(client, space, sizeof(space));
+	ssize_t n = wire_receive(client->fd, space, sizeof(space), &client->foreign);
 
 	if (n > 0)
 		client->discarded += (size_t)n;
@@ -270,12 +236,13 @@ static void read_some(struct client *client)
 		refuse(client, &diag);
 		return;
 	}
-	ssize_t n = receive(client, space, size);
+	ssize_t n = wire_receive(client->fd, space, size, &client->foreign);
 	if (n == -2) {
 		client_close(client);
 	} else if (n == 0) {
 		client->ended = true;
 	} else if (n > 0) {
+		client->heard_ms = uv_now(&client->daemon->loop);
 		kp_frame_filled(&client->in, (size_t)n);
 		client->has_frames = true;
 	}
@@ -324,8 +291,8 @@ static void run_calls(struct client *client)
 	client->running = true;
 	for (int turn = 0; turn < CALLS_A_TURN; turn++) {
 		size_t size;
-		if (client->broken || client->call || client->last_call ||
-			client->unsent >= UNSENT_HIGH)
+		if (client->closing || client->broken || client->call ||
+			client->last_call || client->unsent >= UNSENT_HIGH)
 			break;
 		const char *text = kp_frame_next(&client->in, &size);
 		client->has_frames = text != NULL;
@@ -395,6 +362,7 @@ struct client *client_new(struct daemon *daemon, const struct client_options *op
 	client->fd = options->fd;
 	client->role = options->role;
 	client->uid = options->uid;
+	client->heard_ms = uv_now(&daemon->loop);
 	client->closed = options->closed;
 	client->context = options->context;
 	client->in.limit = KP_MESSAGE_BYTES;

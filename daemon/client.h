@@ -7,6 +7,7 @@
 #define KP_DAEMON_CLIENT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "daemon/method.h"
 #include "daemon/role.h"
@@ -39,5 +40,7 @@ void client_answered(struct client *client);
 
 enum role client_role(const struct client *client);
 unsigned client_uid(const struct client *client);
+/* When it last sent something (of uv_now); UINT64_MAX while it waits for a reply. */
+uint64_t client_silent_since(const struct client *client);
 
 #endif

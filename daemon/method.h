@@ -10,12 +10,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "daemon/role.h"
 #include "lib/diag.h"
 
 struct daemon;
 struct call; /* one call of one client; alive until the last reply */
-
-enum role { ROLE_OBSERVER, ROLE_OPERATOR, ROLE_ADMIN };
 
 struct method {
 	const char *name; /* "List" */

@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { GROUPS_AT_FIRST = 63 };
 
 void role_policy_init(struct role_policy *policy, bool system)
 {
@@ -23,25 +26,50 @@ static int failed(const char *what, struct kp_diag *diag)
 		strerror(errno));
 }
 
+/*
+ * The groups behind the primary one; a process may be in 65536 and change that
+ * between two looks.
+ */
+static int read_groups(int fd, struct peer *peer, struct kp_diag *diag)
+{
+	socklen_t size = GROUPS_AT_FIRST * sizeof(gid_t);
+
+	for (;;) {
+		gid_t *groups = realloc(peer->groups, size + sizeof(gid_t));
+		if (!groups)
+			return kp_diag_no_memory(diag);
+		peer->groups = groups;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &size) == 0)
+			break;
+		/* Then the kernel has said how large they are. */
+		if (errno != ERANGE)
+			return failed("groups", diag);
+	}
+	peer->n_groups = 1 + size / sizeof(gid_t);
+	return 0;
+}
+
 int peer_read(int fd, struct peer *peer, struct kp_diag *diag)
 {
 	struct ucred who;
-	gid_t groups[sizeof(peer->groups) / sizeof(peer->groups[0]) - 1];
 	socklen_t size = sizeof(who);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
 		return failed("credentials", diag);
-	*peer = (struct peer){
-		.uid = who.uid, .pid = who.pid, .n_groups = 1, .groups = {who.gid}};
-	size = sizeof(groups);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0) {
-		/* More groups than fit: the primary one counts, which only takes rights.
-		 */
-		return errno == ERANGE ? 0 : failed("groups", diag);
+	struct peer read = {.uid = who.uid, .pid = who.pid};
+	if (read_groups(fd, &read, diag) < 0) {
+		peer_finish(&read);
+		return -1;
 	}
-	memcpy(peer->groups + 1, groups, size);
-	peer->n_groups += size / sizeof(groups[0]);
+	read.groups[0] = who.gid;
+	*peer = read;
 	return 0;
+}
+
+void peer_finish(struct peer *peer)
+{
+	free(peer->groups);
+	*peer = (struct peer){0};
 }
 
 static bool is_operator(const struct role_policy *policy, const struct peer *peer)

@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "daemon/method.h"
 #include "lib/diag.h"
+
+/* Each may what those before it may. */
+enum role { ROLE_OBSERVER, ROLE_OPERATOR, ROLE_ADMIN };
 
 struct role_policy {
 	bool system;
@@ -21,15 +23,16 @@ struct peer {
 	uid_t uid;
 	pid_t pid;
 	size_t n_groups;
-	gid_t groups[64]; /* the first ones, the primary one included */
+	gid_t *groups; /* the primary one first */
 };
 
 /* For this process; looks up the group kplug (may read files: at the start only). */
 void role_policy_init(struct role_policy *policy, bool system);
 
-/* SO_PEERCRED and SO_PEERGROUPS of a connected socket. Code io_error. */
+/* SO_PEERCRED and SO_PEERGROUPS of a connected socket. Codes io_error, no_memory. */
 int peer_read(int fd, struct peer *peer, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+void peer_finish(struct peer *peer);
 
 /*
  * System: uid 0 admin, members of the group operator, others observer, the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening, takeover of a stale socket, and the bound of clients. */
+/* Listening, and takeover of a stale socket. */
 #include "daemon/server.h"
 
 #include <errno.h>
@@ -16,20 +16,20 @@
 #include "daemon/lock.h"
 #include "daemon/options.h"
 #include "daemon/role.h"
+#include "daemon/room.h"
 #include "lib/file.h"
 
 enum {
-	/* Beyond the bound: they get their answer, then leave. */
-	WAITING_ROOM = 32,
-	ALL_CLIENTS = SERVER_CLIENTS + WAITING_ROOM,
 	ACCEPTS_A_TURN = 16,
 	PAUSE_MS = 100,
+	SWEEP_MS = 1000,
 	BACKLOG = 1024,
 };
 
 struct server {
 	uv_poll_t poll;
 	uv_timer_t pause; /* when descriptors are exhausted */
+	uv_timer_t sweep; /* while there are refused ones */
 	int open_handles;
 	struct daemon *daemon;
 	int fd;
@@ -38,41 +38,65 @@ struct server {
 	ino_t ino; /* of our socket */
 	struct lock lock;
 	struct role_policy policy;
-	size_t n_clients; /* the refused included */
-	struct client *clients[ALL_CLIENTS];
+	struct room room;
 };
 
 size_t server_clients(const struct server *server)
 {
-	return server->n_clients;
+	return server->room.served;
 }
+
+/* ---- who comes ---- */
 
 static void on_client_closed(void *context, struct client *client)
 {
 	struct server *server = context;
-	for (size_t i = 0; i < server->n_clients; i++) {
-		if (server->clients[i] != client)
-			continue;
-		server->clients[i] = server->clients[--server->n_clients];
-		return;
-	}
+	room_leave(&server->room, client);
+}
+
+static void on_sweep(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+	struct room *room = &server->room;
+	struct client *overdue;
+
+	while ((overdue = room_overdue(room, uv_now(&server->daemon->loop))))
+		client_close(overdue);
+	if (room->count == room->served)
+		(void)uv_timer_stop(timer);
 }
 
 static int judge(struct server *server, int fd, struct client_options *options,
 	struct kp_diag *diag)
 {
+	struct room *room = &server->room;
 	struct peer peer;
 
-	if (peer_read(fd, &peer, diag) < 0 ||
-		role_of(&server->policy, &peer, &options->role, diag) < 0)
+	if (peer_read(fd, &peer, diag) < 0)
 		return -1;
+	int result = role_of(&server->policy, &peer, &options->role, diag);
 	options->uid = peer.uid;
-	size_t most = options->role == ROLE_OBSERVER ? SERVER_CLIENTS - SERVER_RESERVED
-						     : SERVER_CLIENTS;
-	if (server->n_clients < most)
-		return 0;
-	return kp_diag_set(diag, "busy", "plugind",
-		"%zu clients are connected, try again", server->n_clients);
+	peer_finish(&peer);
+	if (result < 0 || room_has_place(room, options->role, options->uid, diag) == 0)
+		return result;
+	struct client *silent = room_most_silent(
+		room, options->role, options->uid, uv_now(&server->daemon->loop));
+	if (!silent)
+		return -1;
+	client_close(silent);
+	return room_has_place(room, options->role, options->uid, diag);
+}
+
+static void take_up(struct server *server, const struct client_options *options)
+{
+	struct guest guest = {client_new(server->daemon, options), options->role,
+		options->uid, options->refusal != NULL, uv_now(&server->daemon->loop)};
+
+	if (!guest.client)
+		return;
+	room_enter(&server->room, &guest);
+	if (guest.refused && !uv_is_active((uv_handle_t *)&server->sweep))
+		(void)uv_timer_start(&server->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
 }
 
 static void serve(struct server *server, int fd)
@@ -81,15 +105,12 @@ static void serve(struct server *server, int fd)
 	struct client_options options = {
 		.fd = fd, .closed = on_client_closed, .context = server};
 
-	if (server->n_clients >= ALL_CLIENTS) {
-		(void)close(fd);
-		return;
-	}
 	if (judge(server, fd, &options, &diag) < 0)
 		options.refusal = &diag;
-	struct client *client = client_new(server->daemon, &options);
-	if (client)
-		server->clients[server->n_clients++] = client;
+	if (options.refusal && !room_can_refuse(&server->room))
+		(void)close(fd);
+	else
+		take_up(server, &options);
 }
 
 static void listen_again(uv_timer_t *timer);
@@ -275,10 +296,11 @@ void server_close(struct server *server)
 	if (!server)
 		return;
 	remove_socket(server);
-	while (server->n_clients > 0)
-		client_close(server->clients[server->n_clients - 1]);
+	while (server->room.count > 0)
+		client_close(server->room.guests[server->room.count - 1].client);
 	uv_close((uv_handle_t *)&server->poll, on_handle_closed);
 	uv_close((uv_handle_t *)&server->pause, on_handle_closed);
+	uv_close((uv_handle_t *)&server->sweep, on_handle_closed);
 }
 
 static int start_polling(struct server *server, struct kp_diag *diag)
@@ -290,9 +312,11 @@ static int start_polling(struct server *server, struct kp_diag *diag)
 		return kp_diag_set(diag, "io_error", server->path, "cannot poll %s: %s",
 			server->path, uv_strerror(result));
 	(void)uv_timer_init(loop, &server->pause);
+	(void)uv_timer_init(loop, &server->sweep);
 	server->poll.data = server;
 	server->pause.data = server;
-	server->open_handles = 2;
+	server->sweep.data = server;
+	server->open_handles = 3;
 	(void)uv_poll_start(&server->poll, UV_READABLE, on_connection);
 	return 0;
 }
@@ -310,6 +334,7 @@ int server_open(struct daemon *daemon, const char *path, struct server **out,
 	server->lock.fd = -1;
 	server->path = strdup(path);
 	role_policy_init(&server->policy, system);
+	server->room.shared = system;
 	if (!server->path) {
 		kp_diag_no_memory(diag);
 		goto fail;

@@ -10,11 +10,6 @@
 struct daemon;
 struct server;
 
-enum {
-	SERVER_CLIENTS = 256, /* at a time; more are told that we are busy */
-	SERVER_RESERVED = 16, /* of them for operators and admins */
-};
-
 /*
  * Takes PATH.lock, replaces a stale socket, listens. Codes already_running,
  * foreign_file (what is at the path is no socket, or somebody else's; it is
@@ -23,6 +18,7 @@ enum {
 int server_open(struct daemon *daemon, const char *path, struct server **server,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/* Those that are served. */
 size_t server_clients(const struct server *server);
 
 /*

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import struct
+import subprocess
 import unittest
 
 from harness import Daemon, VarlinkError, wait_until
@@ -149,6 +150,46 @@ class Protocol(unittest.TestCase):
             for client in clients:
                 client.close()
         wait_until(lambda: self.daemon.call("Status")["clients"] <= 2, "clients to leave")
+
+    CROWD = (
+        "import os, socket, sys; os.setgroups([]); os.setgid({uid}); os.setuid({uid})\n"
+        "all = []\n"
+        "for _ in range(int(sys.argv[2])):\n"
+        "    one = socket.socket(socket.AF_UNIX)\n"
+        "    one.connect(sys.argv[1])\n"
+        "    all.append(one)\n"
+        "print('here', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+
+    def crowd(self, daemon, uid, count):
+        """A process of this user that holds so many connections and says nothing."""
+        process = subprocess.Popen(
+            ["/usr/bin/python3", "-c", self.CROWD.format(uid=uid), daemon.socket, str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), b"here\n")
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can become another user")
+    def test_another_user_with_hundreds_of_connections_locks_nobody_out(self):
+        daemon = Daemon(system=True)
+        self.addCleanup(daemon.close)
+        os.chmod(os.path.dirname(daemon.place), 0o711)
+        daemon.add("a")
+        daemon.settle()
+        for uid in range(65500, 65506):
+            self.crowd(daemon, uid, 300)
+            # Root is served, however many there are.
+            status = daemon.call("Status")
+            self.assertLess(status["clients"], 256)
+        self.assertGreaterEqual(daemon.call("Status")["clients"], 240)
+        daemon.call("Reload")
+        self.assertTrue(daemon.call("Disable", name="a")["changed"])
+        self.assertEqual(daemon.ctl("status").returncode, 0)
 
     # -- descriptors
 
