@@ -28,7 +28,7 @@ static const char *const argument[] = {
 	"no_family", "no_shape", "no_signature", "reason_too_long", "too_many",
 	"unknown_device", "unknown_dim", "unknown_flag", "unknown_objective",
 	"unknown_platform", "unknown_role", "unknown_state", "unknown_trait",
-	"unknown_without", "unsupported_format", NULL};
+	"unknown_without", "unsupported_format", "disabled_as_other", NULL};
 
 /* What was asked for is right, and could not be done. */
 static const char *const failed[] = {
@@ -53,6 +53,7 @@ static const char *const failed[] = {
 	"not_shared_object", "note_too_large", "note_truncated", "note_wrong_owner",
 	"note_wrong_type", "not_trusted", "not_world_readable", "null_entry", "outside", "several_notes", "too_many_kernels",
 	"unknown_entry_kind", "version", "wrong_class", "wrong_endian", "wrong_machine",
+	"not_world_readable", "link_loop", "not_trusted",
 	/* a call of a kernel, in a worker or an application */
 	"bad_fill", "bad_tensor", "dims_disagree", "error", "missing_tensor",
 	"out_of_bounds", "overlap", "shapes_differ", "too_large", "unexpected_tensor",
