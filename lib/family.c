@@ -81,6 +81,7 @@ static int unknown_role(
 	const struct kp_family *family, const char *name, struct kp_diag *diag)
 {
 	const char *names[KP_FAMILY_ROLES];
+	char offer[KP_TEXT_OFFER];
 	size_t count = 0;
 
 	if (kp_family_role(family, name))
@@ -90,10 +91,9 @@ static int unknown_role(
 	for (size_t i = 0; i < family->n_roles; i++)
 		if (family->roles[i].key)
 			names[count++] = family->roles[i].name;
-	const char *nearest = kp_text_nearest(name, names, count);
-	return kp_diag_set(diag, "unknown_role", name, "%s has no role %s%s%s%s",
-		family->operation, name, nearest ? "; did you mean " : "",
-		nearest ? nearest : "", nearest ? "?" : "");
+	return kp_diag_set(diag, "unknown_role", name, "%s has no role %s%s",
+		family->operation, name,
+		kp_text_offer(name, names, count, "it has", offer));
 }
 
 static int check_operand(const struct kp_family *family, const struct kp_operand *operand,

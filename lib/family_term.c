@@ -67,6 +67,7 @@ int kp_reading_quantity(
 {
 	const char *names[KP_FAMILY_DIMS + KP_FAMILY_ITEMS];
 	size_t count = quantities(reading->family, derived, names);
+	char offer[KP_TEXT_OFFER];
 
 	if (!json_is_string(value))
 		return kp_json_wrong_type(
@@ -75,11 +76,9 @@ int kp_reading_quantity(
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(names[i], wanted) == 0)
 			return 0;
-	const char *nearest = kp_text_nearest(wanted, names, count);
-	return kp_diag_set(reading->diag, "unknown_dim", path, "%s: %s is no dim%s%s%s%s",
+	return kp_diag_set(reading->diag, "unknown_dim", path, "%s: %s is no dim%s%s",
 		path, wanted, derived ? " or derived value" : "",
-		nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+		kp_text_offer(wanted, names, count, "it is one of", offer));
 }
 
 int kp_reading_revision(struct kp_reading *reading, const json_t *object,

@@ -212,14 +212,12 @@ static int unknown_key(const char *path, const char *key, const struct kp_json_k
 	size_t count, struct kp_diag *diag)
 {
 	const char *names[KEYS_OFFERED];
+	char offer[KP_TEXT_OFFER];
 	size_t n = count < KEYS_OFFERED ? count : KEYS_OFFERED;
 	for (size_t i = 0; i < n; i++)
 		names[i] = keys[i].name;
-	const char *nearest = kp_text_nearest(key, names, n);
-	if (nearest)
-		return kp_diag_set(diag, "unknown_key", path,
-			"unknown key %s; did you mean %s?", path, nearest);
-	return kp_diag_set(diag, "unknown_key", path, "unknown key %s", path);
+	return kp_diag_set(diag, "unknown_key", path, "unknown key %s%s", path,
+		kp_text_offer(key, names, n, NULL, offer));
 }
 
 static int check_key(const char *path, const char *key, const json_t *value,

@@ -88,17 +88,16 @@ static bool kind_of(
 static int check_trait(const struct subject *subject, const struct kp_trait *trait)
 {
 	const char *names[NAMES_OFFERED];
+	char offer[KP_TEXT_OFFER];
 	char member[100];
 	enum kp_scalar_kind kind;
 
 	(void)snprintf(member, sizeof(member), "traits.%s", trait->name);
 	if (!kind_of(subject->family, trait->name, &kind)) {
-		const char *nearest = kp_text_nearest(
-			trait->name, names, add_names(subject->family, names));
-		kp_diag_set(subject->diag, "unknown_trait", NULL,
-			"%s has no trait %s%s%s%s", subject->family->operation,
-			trait->name, nearest ? "; did you mean " : "",
-			nearest ? nearest : "", nearest ? "?" : "");
+		kp_diag_set(subject->diag, "unknown_trait", NULL, "%s has no trait %s%s",
+			subject->family->operation, trait->name,
+			kp_text_offer(trait->name, names,
+				add_names(subject->family, names), "it has", offer));
 		return at_kernel(subject, member);
 	}
 	bool bounded = trait->has_min || trait->has_max || trait->has_multiple;

@@ -262,17 +262,15 @@ static unsigned flag_of(const char *text)
 static int check_flag(struct kp_note_reader *reader, const char *path, const char *text)
 {
 	const char *names[32];
+	char offer[KP_TEXT_OFFER];
 	size_t n = 0;
 
 	if (flag_of(text))
 		return 0;
 	while (n < COUNT(names) && (names[n] = kp_flag_name(1u << n)))
 		n++;
-	const char *nearest = kp_text_nearest(text, names, n);
-	return kp_diag_set(reader->diag, "unknown_flag", path,
-		"%s: unknown flag %.64s%s%s%s", path, text,
-		nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+	return kp_diag_set(reader->diag, "unknown_flag", path, "%s: unknown flag %.64s%s",
+		path, text, kp_text_offer(text, names, n, "it is one of", offer));
 }
 
 static int read_flags(struct kp_note_reader *reader, const json_t *value,

@@ -12,25 +12,47 @@
 
 enum { NAME_BYTES = 64 };
 
-/* What is offered where a name is not known; any other arch is accepted as well. */
-static const char *const offered[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4",
-	"aarch64", "nvidia-8.0", "nvidia-8.6", "nvidia-8.9", "nvidia-9.0", "nvidia-10.0",
-	"nvidia-12.0", "amd-9.0", "amd-9.4", "amd-9.5", "amd-11.0", "amd-12.0",
-	"intel-12.0"};
+static const char *const cpu_names[] = {
+	"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64"};
 static const char *const gpu_vendors[] = {"nvidia", "amd", "intel"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/*
+ * A GPU by another name than its arch: a list of the archs there are would offer one
+ * of another machine that is spelt alike.
+ */
+static int unknown_gpu(const char *name, const char *vendor, struct kp_diag *diag)
+{
+	return kp_diag_set(diag, "unknown_platform", name,
+		"there is no platform %s; write %s-MAJOR.MINOR, its compute capability, "
+		"such as %s-9.0",
+		name, vendor, vendor);
+}
+
 static int unknown(const char *name, struct kp_diag *diag)
 {
-	const char *nearest = kp_text_nearest(name, offered, COUNT(offered));
-	if (nearest)
+	const char *dash = strchr(name, '-');
+	size_t length = dash ? (size_t)(dash - name) : strlen(name);
+	char text[NAME_BYTES];
+	char offer[KP_TEXT_OFFER];
+	struct kp_arch arch;
+
+	(void)snprintf(text, sizeof(text), "%.*s",
+		(int)(length < sizeof(text) ? length : sizeof(text) - 1), name);
+	const char *vendor = kp_text_nearest(text, gpu_vendors, COUNT(gpu_vendors));
+	if (vendor && dash && kp_arch_parse(dash + 1, &arch, NULL) == 0)
 		return kp_diag_set(diag, "unknown_platform", name,
-			"there is no platform %s; did you mean %s?", name, nearest);
-	return kp_diag_set(diag, "unknown_platform", name,
-		"there is no platform %s: x86-64[-vN], aarch64, nvidia-M.m, amd-M.m or "
-		"intel-M.m expected",
-		name);
+			"there is no platform %s; did you mean %s%s?", name, vendor,
+			dash);
+	if (vendor)
+		return unknown_gpu(name, vendor, diag);
+	kp_text_offer(name, cpu_names, COUNT(cpu_names), NULL, offer);
+	return kp_diag_set(diag, "unknown_platform", name, "there is no platform %s%s",
+		name,
+		offer[0] ? offer
+			 : ": x86-64[-vN], aarch64, nvidia-M.m, amd-M.m or intel-M.m "
+			   "expected");
 }
 
 /* x86-64, x86-64-v1 to -v4, aarch64. */
@@ -81,16 +103,15 @@ static int check_feature(const struct kp_device_facts *device, const char *name,
 {
 	const char *known[KP_CPU_FEATURES];
 	size_t count = kp_cpu_feature_names(device->vendor, known, KP_CPU_FEATURES);
+	char offer[KP_TEXT_OFFER];
 
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(known[i], feature) == 0)
 			return 0;
 	if (count == 0 && kp_text_is_name(feature))
 		return 0;
-	const char *nearest = kp_text_nearest(feature, known, count);
-	return kp_diag_set(diag, "unknown_platform", name, "%s: unknown feature %s%s%s%s",
-		name, feature, nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+	return kp_diag_set(diag, "unknown_platform", name, "%s: unknown feature %s%s",
+		name, feature, kp_text_offer(feature, known, count, NULL, offer));
 }
 
 /* `list` is cut into its parts: "avx2+fma". */

@@ -3,27 +3,44 @@
 #include "lib/query.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "lib/text.h"
+
+enum { NAMES_OFFERED = 256 };
+
+/* Is it an operation of the family that somebody typed? */
+static bool is_mode_of(const char *operation, const char *family)
+{
+	size_t length = strlen(family);
+	return strncasecmp(operation, family, length) == 0 && operation[length] == '/';
+}
 
 static int unknown_operation(
 	const struct kp_table *table, const char *operation, struct kp_diag *diag)
 {
 	size_t count = kp_table_count(table, KP_SECTION_OPERATIONS);
-	const char *names[256];
-	size_t n = count < 256 ? count : 256;
+	const char *names[NAMES_OFFERED];
+	char text[KP_TEXT_OFFER] = "";
+	size_t n = 0;
+	size_t used = 0;
 
-	for (size_t i = 0; i < n; i++)
-		names[i] = kp_table_text(table,
+	for (size_t i = 0; i < count; i++) {
+		const char *name = kp_table_text(table,
 			kp_load32(kp_table_record(table, KP_SECTION_OPERATIONS, i) +
 				  KP_OPERATION_NAME));
-	const char *nearest = kp_text_nearest(operation, names, n);
-	if (nearest)
+		if (n < NAMES_OFFERED)
+			names[n++] = name;
+		if (is_mode_of(name, operation))
+			used = kp_text_add(
+				text, sizeof(text), used, "%s%s", used ? ", " : "", name);
+	}
+	if (used)
 		return kp_diag_set(diag, "unknown_operation", operation,
-			"no kernel and no family has the operation %s; did you mean %s?",
-			operation, nearest);
+			"%s is a family: %s", operation, text);
 	return kp_diag_set(diag, "unknown_operation", operation,
-		"no kernel and no family has the operation %s", operation);
+		"no kernel and no family has the operation %s%s", operation,
+		kp_text_offer(operation, names, n, NULL, text));
 }
 
 /* "plugin" or "plugin/kernel"; names that are not there leave nothing out. */

@@ -101,16 +101,17 @@ bool kp_query_is_derived(
 	const struct kp_table *table, const unsigned char *family, const char *name);
 /*
  * May a request use the name as a trait: trait, attribute, dim or derived value?
- * Code unknown_trait, the nearest offered; an undescribed operation takes any.
+ * Code unknown_trait, the nearest offered or all listed; an undescribed operation takes
+ * any.
  */
 int kp_query_check_trait(const struct kp_table *table, const unsigned char *family,
 	const char *operation, const char *name, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
-/* The nearest dim or role; NULL for none. */
-const char *kp_query_nearest_dim(
-	const struct kp_table *table, const unsigned char *family, const char *name);
-const char *kp_query_nearest_role(
-	const struct kp_table *table, const unsigned char *family, const char *name);
+/* The family, which is there, has no such dim or key role: says so, and what it has. */
+int kp_query_unknown_dim(const struct kp_table *table, const unsigned char *family,
+	const char *operation, const char *name, struct kp_diag *diag);
+int kp_query_unknown_role(const struct kp_table *table, const unsigned char *family,
+	const char *operation, const char *name, struct kp_diag *diag);
 
 static inline bool kp_query_rule_is(const unsigned char *rule, unsigned bit)
 {

@@ -89,51 +89,52 @@ static void offer_dims(
 		offer(names, kp_table_text(table, kp_list_get(dims, i)));
 }
 
-static const char *nearest_trait(
-	const struct kp_table *table, const unsigned char *family, const char *name)
+/* "gemm/mm has no dim q; it has m, n, k". */
+static int unknown(const char *code, const char *kind, const struct names *names,
+	const char *operation, const char *name, struct kp_diag *diag)
 {
-	struct names names = {.count = 0};
+	char offer[KP_TEXT_OFFER];
 
-	offer_range(&names, table, range_of(family, KP_FAMILY_RULE_RANGE),
-		KP_SECTION_RULES, KP_RULE_NAME);
-	offer_dims(&names, table, family);
-	offer_range(&names, table, range_of(family, KP_FAMILY_DERIVED_RANGE),
-		KP_SECTION_DERIVED, KP_DERIVED_NAME);
-	return kp_text_nearest(name, names.items, names.count);
+	return kp_diag_set(diag, code, name, "%s has no %s %s%s", operation, kind, name,
+		kp_text_offer(name, names->items, names->count, "it has", offer));
 }
 
 int kp_query_check_trait(const struct kp_table *table, const unsigned char *family,
 	const char *operation, const char *name, struct kp_diag *diag)
 {
+	struct names names = {.count = 0};
+
 	if (!family || kp_query_rule(table, family, name) ||
 		kp_query_is_dim(table, family, name) ||
 		kp_query_is_derived(table, family, name))
 		return 0;
-	const char *nearest = nearest_trait(table, family, name);
-	return kp_diag_set(diag, "unknown_trait", name, "%s has no trait %s%s%s%s",
-		operation, name, nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
-}
-
-const char *kp_query_nearest_dim(
-	const struct kp_table *table, const unsigned char *family, const char *name)
-{
-	struct names names = {.count = 0};
-
-	if (!family)
-		return NULL;
+	offer_range(&names, table, range_of(family, KP_FAMILY_RULE_RANGE),
+		KP_SECTION_RULES, KP_RULE_NAME);
 	offer_dims(&names, table, family);
-	return kp_text_nearest(name, names.items, names.count);
+	offer_range(&names, table, range_of(family, KP_FAMILY_DERIVED_RANGE),
+		KP_SECTION_DERIVED, KP_DERIVED_NAME);
+	return unknown("unknown_trait", "trait", &names, operation, name, diag);
 }
 
-const char *kp_query_nearest_role(
-	const struct kp_table *table, const unsigned char *family, const char *name)
+int kp_query_unknown_dim(const struct kp_table *table, const unsigned char *family,
+	const char *operation, const char *name, struct kp_diag *diag)
 {
 	struct names names = {.count = 0};
 
-	if (!family)
-		return NULL;
-	offer_range(&names, table, range_of(family, KP_FAMILY_ROLE_RANGE),
-		KP_SECTION_ROLES, KP_ROLE_NAME);
-	return kp_text_nearest(name, names.items, names.count);
+	offer_dims(&names, table, family);
+	return unknown("unknown_dim", "dim", &names, operation, name, diag);
+}
+
+/* Others than these are no part of a signature. */
+int kp_query_unknown_role(const struct kp_table *table, const unsigned char *family,
+	const char *operation, const char *name, struct kp_diag *diag)
+{
+	struct names names = {.count = 0};
+	struct range range = range_of(family, KP_FAMILY_ROLE_RANGE);
+
+	for (size_t i = range.first; i < range.end; i++)
+		if (kp_table_record(table, KP_SECTION_ROLES, i)[KP_ROLE_BITS] &
+			(KP_ROLE_KEY | KP_ROLE_OPTIONAL))
+			offer(&names, name_at(table, KP_SECTION_ROLES, i, KP_ROLE_NAME));
+	return unknown("unknown_role", "role", &names, operation, name, diag);
 }

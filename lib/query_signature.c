@@ -30,17 +30,6 @@ static bool next_operand(const char **at, struct operand *operand)
 	return true;
 }
 
-static int unknown_role(struct kp_query *query, const char *role, struct kp_diag *diag)
-{
-	const char *nearest = kp_query_nearest_role(query->table, query->family, role);
-	if (nearest)
-		return kp_diag_set(diag, "unknown_role", role,
-			"%s has no role %s; did you mean %s?", query->request->operation,
-			role, nearest);
-	return kp_diag_set(diag, "unknown_role", role, "%s has no role %s",
-		query->request->operation, role);
-}
-
 static bool names_role(const char *signature, const char *role)
 {
 	struct operand operand;
@@ -81,7 +70,8 @@ static int reduce(struct kp_query *query, struct kp_diag *diag)
 		const unsigned char *role =
 			kp_family_role_record(query->table, query->family, operand.role);
 		if (!role || !(role[KP_ROLE_BITS] & (KP_ROLE_KEY | KP_ROLE_OPTIONAL)))
-			return unknown_role(query, operand.role, diag);
+			return kp_query_unknown_role(query->table, query->family,
+				query->request->operation, operand.role, diag);
 		unsigned revision = kp_load32(role + KP_ROLE_REVISION);
 		if (revision > query->late_revision) {
 			query->late_revision = revision;

@@ -239,32 +239,57 @@ int kp_registry_set_policy(
 static int no_such_plugin(
 	const struct kp_registry *registry, const char *name, struct kp_diag *diag)
 {
-	const char *nearest = kp_registry_nearest(registry, name);
-	return kp_diag_set(diag, "no_such_plugin", name, "there is no plugin %s%s%s%s",
-		name, nearest ? "; did you mean " : "", nearest ? nearest : "",
+	const char *slash = strchr(name, '/');
+	size_t length = slash ? (size_t)(slash - name) : strlen(name);
+	char plugin[KP_PLUGIN_ID_BYTES];
+	char id[KP_PLUGIN_ID_BYTES];
+	size_t kernel;
+
+	(void)snprintf(plugin, sizeof(plugin), "%.*s",
+		(int)(length < sizeof(plugin) ? length : sizeof(plugin) - 1), name);
+	const char *nearest = kp_registry_nearest(registry, plugin);
+	if (nearest && slash && registry->bytes) {
+		/* Its kernel, if it has it: the plugin as a whole was not meant. */
+		(void)snprintf(id, sizeof(id), "%s%s", nearest, slash);
+		if (kp_table_find(&registry->latest, NULL, id, &kernel, NULL) == 0)
+			nearest = id;
+	}
+	return kp_diag_set(diag, "no_such_plugin", plugin, "there is no plugin %s%s%s%s",
+		plugin, nearest ? "; did you mean " : "", nearest ? nearest : "",
 		nearest ? "?" : "");
+}
+
+/* Nothing else can be meant where a plugin has no kernels, or none that are known. */
+static int no_kernels(
+	const struct kp_plugin *plugin, const char *name, struct kp_diag *diag)
+{
+	if (plugin->state == KP_STATE_ACTIVE)
+		return kp_diag_set(diag, "no_such_kernel", name,
+			"there is no kernel %s: the plugin %s has none", name,
+			plugin->name);
+	return kp_diag_set(diag, "no_such_kernel", name,
+		"there is no kernel %s now: the plugin %s is %s%s%s", name, plugin->name,
+		kp_state_name(plugin->state), plugin->message ? ": " : "",
+		plugin->message ? plugin->message : "");
 }
 
 int kp_registry_resolve(
 	const struct kp_registry *registry, const char *name, struct kp_diag *diag)
 {
-	const char *slash = strchr(name, '/');
-	char plugin[KP_PLUGIN_ID_BYTES];
-	size_t length = slash ? (size_t)(slash - name) : strlen(name);
+	size_t length = strcspn(name, "/");
+	char text[KP_PLUGIN_ID_BYTES];
 	size_t kernel;
-	bool found;
 
-	if (length >= sizeof(plugin))
+	if (length >= sizeof(text))
 		return no_such_plugin(registry, name, diag);
-	memcpy(plugin, name, length);
-	plugin[length] = '\0';
-	place(registry, plugin, &found);
-	if (!found)
-		return no_such_plugin(registry, plugin, diag);
-	if (!slash)
+	memcpy(text, name, length);
+	text[length] = '\0';
+	const struct kp_plugin *plugin = kp_registry_find(registry, text);
+	if (!plugin)
+		return no_such_plugin(registry, name, diag);
+	if (!name[length])
 		return 0;
-	if (!registry->bytes)
-		return kp_diag_set(diag, "no_such_kernel", name,
-			"the kernels of %s are not known yet", plugin);
+	if (kp_registry_kernels(registry, plugin).count == 0)
+		return no_kernels(plugin, name, diag);
 	return kp_table_find(&registry->latest, NULL, name, &kernel, diag);
 }

@@ -61,8 +61,7 @@ static json_t *since_json(const struct kp_plugin *plugin)
 	return plugin->since ? json_integer(plugin->since) : json_null();
 }
 
-/* Its kernels in the latest table; none while that has not been built. */
-static struct kp_list kernels_of(
+struct kp_list kp_registry_kernels(
 	const struct kp_registry *registry, const struct kp_plugin *plugin)
 {
 	size_t i = registry->bytes && plugin->in_table
@@ -98,7 +97,7 @@ static json_t *names_json(const struct kp_registry *registry,
 	const struct kp_plugin *plugin, enum which which)
 {
 	json_t *names = json_array();
-	struct kp_list kernels = kernels_of(registry, plugin);
+	struct kp_list kernels = kp_registry_kernels(registry, plugin);
 
 	if (!lists_kernels(plugin))
 		return names;
@@ -146,7 +145,7 @@ static json_t *kernels_json(
 	const struct kp_registry *registry, const struct kp_plugin *plugin)
 {
 	json_t *list = json_array();
-	struct kp_list kernels = kernels_of(registry, plugin);
+	struct kp_list kernels = kp_registry_kernels(registry, plugin);
 
 	for (size_t i = 0; list && i < kernels.count; i++)
 		list = kp_json_append(

@@ -100,6 +100,10 @@ int kp_registry_duplicates(struct kp_registry *registry)
 int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/* Its kernels in the latest table; none while that has not been built. */
+struct kp_list kp_registry_kernels(
+	const struct kp_registry *registry, const struct kp_plugin *plugin);
+
 /* The members of PluginInfo that come from a note. A new object, or NULL. */
 json_t *kp_note_about(const struct kp_note *note);
 /* Parts of PluginInfo, for the two files that make it; new references. */

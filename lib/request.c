@@ -52,6 +52,7 @@ static int read_objective(
 	const json_t *root, enum kp_objective *objective, struct kp_diag *diag)
 {
 	const char *names[KP_OBJECTIVES];
+	char offer[KP_TEXT_OFFER];
 	const char *text = kp_json_text(root, "objective");
 
 	for (unsigned i = 0; i < KP_OBJECTIVES; i++) {
@@ -63,12 +64,8 @@ static int read_objective(
 	}
 	if (!text)
 		return 0;
-	const char *nearest = kp_text_nearest(text, names, KP_OBJECTIVES);
-	return kp_diag_set(diag, "unknown_objective", text,
-		"there is no objective %s; write default, latency, throughput, "
-		"portability, determinism or debug%s%s%s",
-		text, nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+	return kp_diag_set(diag, "unknown_objective", text, "there is no objective %s%s",
+		text, kp_text_offer(text, names, KP_OBJECTIVES, "it is one of", offer));
 }
 
 /* The canonical text; roles are checked with the query (lib/query_signature.c). */
@@ -111,10 +108,8 @@ static int read_shape(const struct kp_table *table, const unsigned char *family,
 		const char *name = request->shape.dims[i].name;
 		if (kp_query_is_dim(table, family, name))
 			continue;
-		const char *nearest = kp_query_nearest_dim(table, family, name);
-		return kp_diag_set(diag, "unknown_dim", name, "%s has no dim %s%s%s%s",
-			request->operation, name, nearest ? "; did you mean " : "",
-			nearest ? nearest : "", nearest ? "?" : "");
+		return kp_query_unknown_dim(
+			table, family, request->operation, name, diag);
 	}
 	return 0;
 }

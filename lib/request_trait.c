@@ -11,6 +11,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* 2^53: from here on a double may be another integer than the one that was written. */
+static const double integer_end = 9007199254740992.0;
+
 /* What the values of a name must be. `any`: no family says. */
 struct wanted {
 	const char *name;
@@ -29,7 +32,8 @@ static int bad_value(
 	char text[80];
 
 	return kp_diag_set(diag, "bad_trait", wanted->name, "the trait %s is %s, not %s",
-		wanted->name, wanted->integer ? "an integer" : kinds[wanted->kind],
+		wanted->name,
+		wanted->integer ? "an integer below 2^53" : kinds[wanted->kind],
 		kp_scalar_print(value, text, sizeof(text)));
 }
 
@@ -73,7 +77,8 @@ static int convert(
 			!(wanted->kind == KP_SCALAR_NUMBER ? to_number(value)
 							   : to_bool(value))))
 		return bad_value(wanted, &given, diag);
-	if (wanted->integer && floor(value->number) != value->number)
+	if (wanted->integer && (floor(value->number) != value->number ||
+				       fabs(value->number) >= integer_end))
 		return bad_value(wanted, &given, diag);
 	return 0;
 }
@@ -93,6 +98,17 @@ static struct wanted wanted_of(
 	return wanted;
 }
 
+static int read_value(const struct wanted *wanted, const json_t *json,
+	struct kp_scalar *value, struct kp_diag *diag)
+{
+	if (kp_scalar_from_json(json, wanted->name, value, diag) == 0)
+		return convert(wanted, value, diag);
+	/* Its type is right: the number is too large, as it could be in a text. */
+	if (diag && json_is_number(json))
+		diag->code = "bad_trait";
+	return -1;
+}
+
 static int read_values(const struct wanted *wanted, const json_t *value,
 	struct kp_asked_trait *trait, struct kp_diag *diag)
 {
@@ -108,8 +124,7 @@ static int read_values(const struct wanted *wanted, const json_t *value,
 	for (size_t i = 0; i < count; i++) {
 		const json_t *one =
 			json_is_array(value) ? json_array_get(value, i) : value;
-		if (kp_scalar_from_json(one, wanted->name, &trait->values[i], diag) < 0 ||
-			convert(wanted, &trait->values[i], diag) < 0)
+		if (read_value(wanted, one, &trait->values[i], diag) < 0)
 			return -1;
 	}
 	trait->name = wanted->name;

@@ -43,14 +43,12 @@ static const char *find_dim(const struct kp_family *family, const char *name)
 static int unknown_dim(
 	const struct kp_family *family, const char *name, struct kp_diag *diag)
 {
-	const char *nearest =
-		kp_text_nearest(name, family->dims.items, family->dims.count);
-	if (nearest)
-		return kp_diag_set(diag, "unknown_dim", name,
-			"%s has no dim %s; did you mean %s?", family->operation, name,
-			nearest);
-	return kp_diag_set(
-		diag, "unknown_dim", name, "%s has no dim %s", family->operation, name);
+	char offer[KP_TEXT_OFFER];
+
+	return kp_diag_set(diag, "unknown_dim", name, "%s has no dim %s%s",
+		family->operation, name,
+		kp_text_offer(
+			name, family->dims.items, family->dims.count, "it has", offer));
 }
 
 static int read_extent(const char *name, const json_t *value,

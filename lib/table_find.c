@@ -52,38 +52,84 @@ static size_t find_id(const struct kp_table *table, const char *id, size_t lengt
 	return SIZE_MAX;
 }
 
-/* The nearest bare name; "plugin/kernel" is compared by its kernel. */
-static const char *nearest_name(
-	const struct kp_table *table, const struct scope *scope, const char *name)
+/* The kernels whose names are offered: those of a plugin that is named, else all. */
+struct choice {
+	size_t count;
+	const char **names;
+	size_t *kernels;
+};
+
+static bool is_offered(
+	const struct kp_table *table, size_t kernel, const char *name, size_t length)
 {
-	const char *slash = strchr(name, '/');
-	size_t count = scope->end - scope->first;
-	if (count > NAMES_OFFERED)
-		count = NAMES_OFFERED;
-	const char **names = calloc(count + 1, sizeof(*names));
-	if (!names)
-		return NULL;
-	for (size_t i = 0; i < count; i++)
-		names[i] = kp_table_kernel_name(table, scope->first + i);
-	const char *nearest = kp_text_nearest(slash ? slash + 1 : name, names, count);
-	free(names);
-	return nearest;
+	const char *plugin = kp_table_kernel_plugin(table, kernel);
+	return strncmp(plugin, name, length) == 0 && plugin[length] == '\0';
+}
+
+static bool choose(const struct kp_table *table, const struct scope *scope,
+	const char *plugin, size_t length, struct choice *choice)
+{
+	size_t room = scope->end - scope->first;
+
+	if (room > NAMES_OFFERED)
+		room = NAMES_OFFERED;
+	*choice = (struct choice){0, calloc(room + 1, sizeof(*choice->names)),
+		calloc(room + 1, sizeof(*choice->kernels))};
+	if (!choice->names || !choice->kernels)
+		return false;
+	for (size_t k = scope->first; k < scope->end && choice->count < room; k++) {
+		if (plugin && !is_offered(table, k, plugin, length))
+			continue;
+		choice->names[choice->count] = kp_table_kernel_name(table, k);
+		choice->kernels[choice->count++] = k;
+	}
+	return true;
+}
+
+/* The nearest kernel's name is the one that is asked about, so that it is accepted. */
+static const char *offer(const struct kp_table *table, const struct choice *choice,
+	const char *name, bool as_id, char *text, size_t size)
+{
+	const char *nearest = kp_text_nearest(name, choice->names, choice->count);
+	char id[KP_KERNEL_ID_BYTES];
+	size_t first = 0;
+	size_t same = 0;
+
+	text[0] = '\0';
+	if (!nearest)
+		return text;
+	for (size_t i = choice->count; i-- > 0;)
+		if (strcmp(choice->names[i], nearest) == 0) {
+			first = choice->kernels[i];
+			same++;
+		}
+	kp_table_kernel_id(table, first, id, sizeof(id));
+	(void)snprintf(
+		text, size, "; did you mean %s?", as_id || same > 1 ? id : nearest);
+	return text;
 }
 
 static int not_found(const struct kp_table *table, const struct scope *scope,
 	const char *name, struct kp_diag *diag)
 {
-	const char *nearest = nearest_name(table, scope, name);
+	const char *slash = strchr(name, '/');
+	size_t length = slash ? (size_t)(slash - name) : 0;
 	char where[160] = "";
+	char text[KP_KERNEL_ID_BYTES + 32] = "";
+	struct choice choice;
 
+	/* Of the plugin that is named, else of any. */
+	for (int all = slash ? 0 : 1; all < 2 && !text[0]; all++) {
+		if (choose(table, scope, all ? NULL : name, length, &choice))
+			offer(table, &choice, slash ? slash + 1 : name, slash != NULL,
+				text, sizeof(text));
+		free(choice.names);
+		free(choice.kernels);
+	}
 	if (scope->operation)
 		(void)snprintf(where, sizeof(where), " of %s", scope->operation);
-	if (nearest)
-		return kp_diag_set(diag, "no_such_kernel", name,
-			"there is no kernel %s%s; did you mean %s?", name, where,
-			nearest);
-	return kp_diag_set(
-		diag, "no_such_kernel", name, "there is no kernel %s%s", name, where);
+	return kp_diag_set(diag, "no_such_kernel", name, "there is no kernel %s%s%s",
+		name, where, text);
 }
 
 static int find_by_id(const struct kp_table *table, const struct scope *scope,

@@ -135,7 +135,12 @@ bool kp_text_is_name(const char *text)
 	return true;
 }
 
-/* Levenshtein distance over at most 64 bytes each. */
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Levenshtein distance over at most 64 bytes each, without regard to case. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[NAME_MAX_BYTES + 1];
@@ -148,7 +153,7 @@ static size_t distance(const char *a, const char *b)
 		row[0] = i;
 		for (size_t j = 1; j <= n; j++) {
 			size_t above = row[j];
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+			size_t best = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
 			if (above + 1 < best)
 				best = above + 1;
 			if (row[j - 1] + 1 < best)
@@ -174,4 +179,29 @@ const char *kp_text_nearest(const char *wanted, const char *const *names, size_t
 		}
 	}
 	return nearest;
+}
+
+const char *kp_text_offer(const char *wanted, const char *const *names, size_t count,
+	const char *list, char text[KP_TEXT_OFFER])
+{
+	static const char more[] = ", ...";
+	const char *nearest = kp_text_nearest(wanted, names, count);
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (nearest)
+		(void)snprintf(text, KP_TEXT_OFFER, "; did you mean %s?", nearest);
+	if (nearest || !list || count == 0)
+		return text;
+	used = kp_text_add(text, KP_TEXT_OFFER, used, "; %s", list);
+	for (size_t i = 0; i < count; i++) {
+		/* Whole names only: half of one is another name. */
+		if (used + strlen(names[i]) + sizeof(more) + 2 > KP_TEXT_OFFER) {
+			kp_text_add(text, KP_TEXT_OFFER, used, "%s", more);
+			break;
+		}
+		used = kp_text_add(
+			text, KP_TEXT_OFFER, used, "%s %s", i ? "," : "", names[i]);
+	}
+	return text;
 }

@@ -36,10 +36,18 @@ bool kp_text_is_name(const char *text);
 extern const char kp_text_name_rule[]; /* the rule in words */
 
 /*
- * The entry of `names` that is closest to `wanted` by edit distance, or NULL
- * when none is close enough to be what somebody meant: a third of the characters
+ * The entry of `names` that is closest to `wanted` by edit distance, ignoring case, or
+ * NULL when none is close enough to be what somebody meant: a third of the characters
  * may be wrong, and one must be right.
  */
 const char *kp_text_nearest(const char *wanted, const char *const *names, size_t count);
+
+/*
+ * The end of a sentence about a name that is not known: "; did you mean X?" of the
+ * nearest, else with `list` ("it has") "; it has A, B, C", else "". Returns `text`.
+ */
+enum { KP_TEXT_OFFER = 320 };
+const char *kp_text_offer(const char *wanted, const char *const *names, size_t count,
+	const char *list, char text[KP_TEXT_OFFER]);
 
 #endif

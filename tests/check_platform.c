@@ -73,10 +73,10 @@ static const struct {
 	{"x86-64-v33", "x86-64-v3"},
 	{"arm64", NULL},
 	{"aarch46", "aarch64"},
-	{"nvidia", NULL},
-	{"nvidia-", "nvidia-"},
+	{"NVIDIA-8.6", "nvidia-8.6"},
+	{"adm-11.0", "amd-11.0"},
+	{"X86-64-V3", "x86-64-v3"},
 	{"nvida-9.0", "nvidia-9.0"},
-	{"nvidia-9.x", "nvidia-9.0"},
 	{"x86-64-v2+avx3", "avx"},
 	{"x86-64-v3+nvidia", NULL},
 	{"x86-64+", NULL},
@@ -96,6 +96,29 @@ START_TEST(an_unknown_name_is_refused_and_the_nearest_offered)
 		ck_assert_msg(
 			offer && strstr(offer, unknown[_i].offered), "%s", diag.message);
 	}
+}
+END_TEST
+
+static const struct {
+	const char *name, *form;
+} models[] = {
+	{"nvidia-h200", "write nvidia-MAJOR.MINOR"},
+	{"nvidia-", "such as nvidia-9.0"},
+	{"nvidia-9.x", "such as nvidia-9.0"},
+	{"nvidia", "such as nvidia-9.0"},
+	{"NVIDIA-H200", "write nvidia-MAJOR.MINOR"},
+	{"nvidai-h200", "write nvidia-MAJOR.MINOR"},
+	{"amd-mi350x", "such as amd-9.0"},
+};
+
+START_TEST(a_model_of_a_gpu_is_no_misspelt_arch)
+{
+	struct kp_platform p;
+	struct kp_diag diag;
+	ck_assert_int_eq(kp_platform_named(models[_i].name, &p, &diag), -1);
+	ck_assert_str_eq(diag.code, "unknown_platform");
+	ck_assert_msg(strstr(diag.message, models[_i].form) != NULL, "%s", diag.message);
+	ck_assert_msg(!strstr(diag.message, "did you mean"), "%s", diag.message);
 }
 END_TEST
 
@@ -350,6 +373,8 @@ int main(void)
 	tcase_add_loop_test(tcase, a_name_is_a_platform_of_one_device, 0, COUNT(named));
 	tcase_add_loop_test(tcase, an_unknown_name_is_refused_and_the_nearest_offered, 0,
 		COUNT(unknown));
+	tcase_add_loop_test(tcase, a_model_of_a_gpu_is_no_misspelt_arch, 0,
+		(int)(sizeof(models) / sizeof(models[0])));
 	tcase_add_test(tcase, a_platform_comes_back_from_its_json);
 	tcase_add_test(tcase, a_text_is_the_name_of_a_platform);
 	tcase_add_loop_test(

@@ -131,6 +131,8 @@ static const struct {
 	{"bet", "beta"},
 	{"reffrence", "reference"},
 	{"Triton", "triton"},
+	{"REFERENCE", "reference"},
+	{"M", "m"},
 	{"zzz", NULL},
 	{"x", NULL},
 	{"", NULL},
@@ -149,6 +151,41 @@ START_TEST(nearest_name_is_one_that_somebody_may_have_meant)
 		ck_assert_str_eq(nearest, wishes[_i].nearest);
 	else
 		ck_assert_ptr_null(nearest);
+}
+END_TEST
+
+static const struct {
+	const char *wanted, *list, *offer;
+	size_t count;
+} offers[] = {
+	{"alhpa", "it has", "; did you mean alpha?", 6},
+	{"zzz", "it has", "; it has alpha, beta, reference, triton, m, n", 6},
+	{"zzz", "it is one of", "; it is one of alpha", 1},
+	{"zzz", NULL, "", 6},
+	{"zzz", "it has", "", 0},
+};
+
+START_TEST(an_offer_is_the_nearest_or_all_there_are)
+{
+	char text[KP_TEXT_OFFER];
+	ck_assert_str_eq(kp_text_offer(offers[_i].wanted, offered, offers[_i].count,
+				 offers[_i].list, text),
+		offers[_i].offer);
+}
+END_TEST
+
+START_TEST(an_offer_of_too_many_ends_at_a_whole_name)
+{
+	char text[KP_TEXT_OFFER];
+	const char *many[64];
+	for (size_t i = 0; i < 64; i++)
+		many[i] = i % 2 ? "reference" : "triton";
+	kp_text_offer("zzz", many, 64, "it has", text);
+	size_t length = strlen(text);
+	ck_assert_uint_lt(length, KP_TEXT_OFFER);
+	ck_assert_uint_gt(length, KP_TEXT_OFFER - 32);
+	ck_assert_str_eq(text + length - 5, ", ...");
+	ck_assert(text[length - 6] == 'e' || text[length - 6] == 'n');
 }
 END_TEST
 
@@ -172,6 +209,9 @@ int main(void)
 	tcase_add_loop_test(
 		tcase, nearest_name_is_one_that_somebody_may_have_meant, 0, WISHES);
 	tcase_add_test(tcase, nothing_is_nearest_among_none);
+	tcase_add_loop_test(tcase, an_offer_is_the_nearest_or_all_there_are, 0,
+		sizeof(offers) / sizeof(offers[0]));
+	tcase_add_test(tcase, an_offer_of_too_many_ends_at_a_whole_name);
 	Suite *suite = suite_create("text");
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);
