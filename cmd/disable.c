@@ -68,55 +68,85 @@ static bool is_silent(const struct session *session)
 	return session->output.quiet || session->output.json;
 }
 
-/* ---- disable ----------------------------------------------------------------- */
-
-/* `before` is what IsEnabled said. */
-static void put_disabled(
-	const struct session *session, const json_t *reply, const json_t *before)
+/*
+ * Several names are all looked up before anything is changed. One alone is for the
+ * method itself to judge, which knows also decisions about plugins that have left.
+ */
+static int check_names(struct session *session)
 {
-	bool stays = !is_changed(reply) &&
-		     arguments_has(&session->arguments, "runtime") &&
-		     field_is(before, "state", "disabled");
-	if (!is_silent(session))
-		output_line(&session->output, TONE_PLAIN, "%s: %sdisabled%s",
-			field_text(reply, "name", "?"),
-			is_changed(reply) ? "" : "already ",
-			stays ? " for good, which stays so with --runtime" : "");
+	owned_json *answers = json_array();
+	if (!answers)
+		return output_no_memory(&session->output);
+	return session->arguments.n_words > 1
+		       ? ask_all(session, answers)
+		       : name_check(session, session->arguments.words[0], NULL);
 }
 
-static int disable_all(struct session *session, const json_t *before)
+/* Runs `each` over the names and prints the changes. */
+static int run_changes(
+	struct session *session, int (*each)(struct session *session, bool *as_asked))
+{
+	bool as_asked = true;
+	owned_json *changes = json_array();
+	if (!changes)
+		return output_no_memory(&session->output);
+	int status = check_names(session);
+	session->output.changes = changes;
+	if (status == KP_EXIT_OK)
+		status = each(session, &as_asked);
+	session->output.changes = NULL;
+	if (status == KP_EXIT_OK && session->output.json)
+		status = put_json(session, "changes", changes);
+	return status == KP_EXIT_OK && !as_asked ? KP_EXIT_NO : status;
+}
+
+/* ---- disable ----------------------------------------------------------------- */
+
+/* A disable for good holds also where one --runtime was asked for. */
+static int put_disabled(struct session *session, const char *name, const json_t *reply)
+{
+	owned_json *now = NULL;
+	int status = KP_EXIT_OK;
+	if (is_silent(session))
+		return KP_EXIT_OK;
+	if (!is_changed(reply) && arguments_has(&session->arguments, "runtime"))
+		status = session_ask(
+			session, &asking, json_pack("{s:s}", "name", name), &now);
+	if (status != KP_EXIT_OK)
+		return status;
+	output_line(&session->output, TONE_PLAIN, "%s: %sdisabled%s",
+		field_text(reply, "name", "?"), is_changed(reply) ? "" : "already ",
+		field_is(now, "state", "disabled")
+			? " for good, which stays so with --runtime"
+			: "");
+	return KP_EXIT_OK;
+}
+
+static int disable_each(struct session *session, bool *as_asked)
 {
 	const struct arguments *arguments = &session->arguments;
 	const char *reason = arguments_value(arguments, "reason");
-	json_t *runtime = arguments_has(arguments, "runtime") ? json_true() : NULL;
+	(void)as_asked;
 	for (size_t i = 0; i < arguments->n_words; i++) {
+		const char *name = arguments->words[i];
 		const json_t *reply;
-		owned_json *parameters = json_pack("{s:s, s:s*, s:o*}", "name",
-			arguments->words[i], "reason", reason, "runtime", runtime);
+		owned_json *parameters = json_pack("{s:s, s:s*, s:o*}", "name", name,
+			"reason", reason, "runtime",
+			arguments_has(arguments, "runtime") ? json_true() : NULL);
 		if (!parameters)
 			return output_no_memory(&session->output);
 		int status = change(session, &disabling, parameters, &reply);
+		if (status == KP_EXIT_OK)
+			status = put_disabled(session, name, reply);
 		if (status != KP_EXIT_OK)
 			return status;
-		put_disabled(session, reply, json_array_get(before, i));
 	}
 	return KP_EXIT_OK;
 }
 
 static int run_disable(struct session *session)
 {
-	owned_json *before = json_array();
-	owned_json *changes = json_array();
-	if (!before || !changes)
-		return output_no_memory(&session->output);
-	session->output.changes = changes;
-	int status = ask_all(session, before);
-	if (status == KP_EXIT_OK)
-		status = disable_all(session, before);
-	if (status == KP_EXIT_OK && session->output.json)
-		status = put_json(session, "changes", changes);
-	session->output.changes = NULL;
-	return status;
+	return run_changes(session, disable_each);
 }
 
 /* ---- enable ------------------------------------------------------------------ */
@@ -201,8 +231,8 @@ static int put_enabled(
 	return KP_EXIT_OK;
 }
 
-/* Goes on behind one that something else keeps off; *all: there was none. */
-static int enable_each(struct session *session, bool *all)
+/* Goes on behind one that something else keeps off; *as_asked: there was none. */
+static int enable_each(struct session *session, bool *as_asked)
 {
 	const struct arguments *arguments = &session->arguments;
 	for (size_t i = 0; i < arguments->n_words; i++) {
@@ -217,32 +247,14 @@ static int enable_each(struct session *session, bool *all)
 			status = put_enabled(session, name, reply, &enabled);
 		if (status != KP_EXIT_OK)
 			return status;
-		*all &= enabled;
+		*as_asked &= enabled;
 	}
 	return KP_EXIT_OK;
 }
 
-/*
- * One name alone goes straight to Enable, which knows also decisions about a
- * plugin that has left.
- */
 static int run_enable(struct session *session)
 {
-	bool all = true;
-	owned_json *before = json_array();
-	owned_json *changes = json_array();
-	if (!before || !changes)
-		return output_no_memory(&session->output);
-	session->output.changes = changes;
-	int status = session->arguments.n_words > 1
-			     ? ask_all(session, before)
-			     : name_check(session, session->arguments.words[0], NULL);
-	if (status == KP_EXIT_OK)
-		status = enable_each(session, &all);
-	session->output.changes = NULL;
-	if (status == KP_EXIT_OK && session->output.json)
-		status = put_json(session, "changes", changes);
-	return status == KP_EXIT_OK && !all ? KP_EXIT_NO : status;
+	return run_changes(session, enable_each);
 }
 
 /* ---- is-enabled -------------------------------------------------------------- */

@@ -111,7 +111,7 @@ class Reading(Case):
             (["--sig", "x=fp32,y=f32"], "f32"),
             (["--trait", "zzz=1"], "zzz"),
             (["--shape", "zzz=1"], "zzz"),
-            (["--objective", "latenzy"], "latency"),
+            (["--objective", "latenzy"], "latency?"),
             (["--on", "nvidea-9.0"], "nvidia"),
         ]
         for args, word in rows:
@@ -120,6 +120,29 @@ class Reading(Case):
                     text = self.complaint(self.ctl(command, SQUARE, *args), 2)
                     self.assertIn(word, text)
                     self.error(self.ctl("--json", command, SQUARE, *args), 2)
+
+    def test_an_unknown_state_exits_2_and_the_nearest_is_offered(self):
+        self.assertIn("active?", self.complaint(self.ctl("list", "--state", "actve"), 2))
+        self.error(self.ctl("list", "--state", "zzzzzz", "--json"), 2, "unknown_state")
+
+    def test_a_family_that_nobody_has_exits_5_and_the_nearest_is_offered(self):
+        text = self.complaint(self.ctl("list", "--family", "elementwise/squared"), 5)
+        self.assertIn(SQUARE, text)
+        self.error(self.ctl("list", "--family", "gem", "--json"), 5)
+        self.text("list", "--family", "elementwise", "--state", "masked")
+
+    def test_names_of_one_kind_are_understood_where_another_is_expected(self):
+        self.assertIn("kernel square\n", self.text("info", "fast/square"))
+        rows = [
+            (["kernels", "fast"], "fast is a plugin: `pluginctl info fast`"),
+            (["info", "elementwise"], "elementwise is an operation"),
+            (["disable", SQUARE], f"`pluginctl kernels {SQUARE}`"),
+        ]
+        for args, words in rows:
+            with self.subTest(args=args):
+                self.assertIn(words, self.complaint(self.ctl(*args), 5))
+        text = self.complaint(self.ctl("retry", "fast/square"), 2)
+        self.assertIn("pluginctl retry fast", text)
 
     def test_t73_a_bad_plugin_degrades_and_only_strict_says_no(self):
         self.assertIn("degraded", self.text("status"))
@@ -217,6 +240,34 @@ class Changing(Together):
         self.daemon.restart()
         self.text("status", "--wait")
         self.assertEqual(self.selected(), "fast/square")
+
+    def test_one_wrong_name_of_several_leaves_the_others_as_they_are(self):
+        self.error(self.ctl("disable", "fast", "foo", "--json"), 5, "no_such_plugin")
+        self.assertEqual(self.text("is-enabled", "fast"), "enabled\n")
+        self.text("disable", "fast", "slow")
+        self.error(self.ctl("enable", "fast", "foo", "--json"), 5, "no_such_plugin")
+        self.assertEqual(self.text("is-enabled", "fast", status=1), "disabled\n")
+        text = self.text("enable", "fast", "slow")
+        self.assertEqual(text, "fast: enabled\nslow: enabled\n")
+
+    def test_enable_of_what_its_manifest_disables_exits_1_and_names_the_manifest(self):
+        self.daemon.add("off", [kernel(priority=12)], manifest={"enabled": False})
+        self.text("reload")
+        text = self.text("enable", "off", status=1)
+        self.assertIn(self.daemon.manifest_path("off"), text)
+        self.assertNotIn("already", text)
+
+    def test_enable_of_what_failed_exits_1_and_names_retry(self):
+        self.daemon.add("bad", [kernel(name="other")], before=CRASH)
+        self.text("reload")
+        self.assertRegex(self.text("enable", "bad", status=1), r"bad is failed .*pluginctl retry bad\n$")
+
+    def test_enable_of_a_plugin_tells_of_its_kernel_that_stays_disabled(self):
+        self.text("disable", "fast/square")
+        self.assertRegex(self.text("list"), r"(?m)^fast .* 0 of 1  1 kernel disabled: square$")
+        done = self.ctl("enable", "fast")
+        self.assertEqual(self.good(done), "fast: already enabled\n")
+        self.assertIn(b"its kernel square is still disabled", done.stderr)
 
     def test_one_kernel_is_disabled_by_its_name(self):
         self.text("disable", "fast/square")

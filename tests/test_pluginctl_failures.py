@@ -72,7 +72,7 @@ class Failures(Case):
         rows = [
             (["kernels", "x86"], {"Kernels": operation}, "x86 is a plugin: `pluginctl info x86`"),
             (["kernels", "x86/mm"], {"Kernels": operation}, "x86 is a plugin: `pluginctl info x86`"),
-            (["disable", "gemm/mm"], {"IsEnabled": plugin}, "`pluginctl kernels gemm/mm`"),
+            (["disable", "gemm/mm"], {"Disable": plugin}, "`pluginctl kernels gemm/mm`"),
             (["is-enabled", "gemm"], {"IsEnabled": plugin}, "gemm is an operation"),
             (["info", "gemm"], {"Info": plugin}, "`pluginctl kernels gemm`"),
             (["retry", "gemm"], {"Retry": plugin}, "`pluginctl kernels gemm`"),

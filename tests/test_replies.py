@@ -87,7 +87,9 @@ class Replies(unittest.TestCase):
         self.check("error", "select", "gemm/nm", status=5)
         self.check("error", "select", GEMM, "--sig", "a=f32", status=2)
         self.check("error", "no-such-command", status=2)
-        self.check("error", "--socket", "/nowhere/socket", "list", status=3)
+        socket, self.daemon.socket = self.daemon.socket, "/nowhere/socket"
+        self.check("error", "list", status=3)
+        self.daemon.socket = socket
 
 
 if __name__ == "__main__":
