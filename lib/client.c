@@ -121,8 +121,8 @@ static int nobody(const char *tried, struct kp_diag *diag)
 		"of the machine with `plugind --system`%s",
 		tried,
 		has_place ? ""
-			  : "; XDG_RUNTIME_DIR, where the private one would be, is not "
-			    "set");
+			  : "; XDG_RUNTIME_DIR is not set, so that a private one was "
+			    "looked for below /run/user");
 }
 
 /* The one place that somebody named. */

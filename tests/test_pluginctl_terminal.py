@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Text of pluginctl on terminals of every width, in colour and without."""
 
+import glob
 import json
+import os
+import re
 import unittest
 
 import fake_plugind as fakes
 from fake_plugind import Fake
 from pluginctl import Case, call, on_terminal, plain
+
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Terminal(Case):
@@ -33,6 +39,26 @@ class Terminal(Case):
                     self.assertTrue(text.strip())
                     for line in plain(text).splitlines():
                         self.assertLessEqual(len(line), columns, line)
+
+    def test_kernels_of_the_plugins_here_are_a_table_on_80_columns(self):
+        rows = []
+        for path in sorted(glob.glob(os.path.join(ROOT, "plugins/*/plugin.json"))):
+            with open(path, encoding="utf-8") as file:
+                note = json.load(file)
+            for kernel in note["kernels"]:
+                name = note["name"] + "/" + kernel["name"]
+                row = {"operation": kernel["operation"], "priority": 15, "band": "specialized"}
+                rows.append(fakes.listed(name, len(rows) % 2 or None, **row))
+        self.assertGreater(len(rows), 8)
+        rows.sort(key=lambda row: row["operation"])
+        with Fake(Kernels={"kernels": rows, "pending": []}) as fake:
+            text = plain(on_terminal(80, "kernels", socket=fake.path)[0])
+        operations = {row["operation"] for row in rows}
+        self.assertEqual(len(re.findall(r"(?m)^  KERNEL +ORDER +PRIORITY +USABLE$", text)), len(operations))
+        for row in rows:
+            self.assertRegex(text, rf"(?m)^  {re.escape(row['kernel'])} +[1-] +15 specialized  \w")
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), 80)
 
     def test_wide_characters_count_as_two(self):
         row = fakes.plugin("x", "failed", reason={"code": "c", "message": "核" * 100})

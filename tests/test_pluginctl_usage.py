@@ -43,7 +43,8 @@ class Program(Case):
                     timeout=LIMIT_S,
                 )
                 self.assertEqual(done.returncode, 7)
-                self.assertIn(b"No space left", done.stderr)
+                self.assertIn(b"cannot write to standard output: No space left", done.stderr)
+                self.assertNotIn(b"plugind", done.stderr)
 
 
 class Help(Case):

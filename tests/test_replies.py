@@ -76,6 +76,26 @@ class Replies(unittest.TestCase):
         self.check("reply.Reload", "reload")
         self.check("reply.Retry", "retry", "good")
 
+    def test_what_pluginctl_composes_itself_is_as_published(self):
+        self.check("version", "version")
+        socket, self.daemon.socket = self.daemon.socket, "/nowhere/socket"
+        self.assertIsNone(self.check("version", "version")["daemon"])
+        self.daemon.socket = socket
+        for command in ("disable", "enable"):
+            document = self.check("changes", command, "good", "other")
+            self.assertEqual([c["changed"] for c in document["changes"]], [True, True])
+        self.check("answers", "is-enabled", "good", "other")
+        self.check("answers", "is-enabled", "good", "broken", status=1)
+
+    def test_a_mask_is_as_published(self):
+        with Daemon(layers=2) as daemon:
+            daemon.add("good", layer=1)
+            daemon.call("Reload")
+            for command, where in (("mask", str), ("mask", str), ("unmask", type(None))):
+                document = json.loads(daemon.ctl("--json", command, "good").stdout)
+                jsonschema.validate(document, schema("mask.json"))
+                self.assertIsInstance(document["masked_in"], where)
+
     def test_a_benchmark_is_as_published(self):
         document = self.check("reply.Bench", "bench", GEMM, "--time", "0.01", status=1)
         jsonschema.validate(document, schema("bench.json"))
