@@ -138,11 +138,6 @@ static int check_entry(const struct kp_entry *entry, size_t i, struct kp_diag *d
 	return check_kernel(object, entry->vtable, diag);
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int check_twins(const struct kp_plugin *plugin, struct kp_diag *diag)
 {
 	size_t count = plugin->n_entries;
@@ -155,7 +150,7 @@ static int check_twins(const struct kp_plugin *plugin, struct kp_diag *diag)
 		return kp_diag_no_memory(diag);
 	for (size_t i = 0; i < count; i++)
 		names[i] = plugin->entries[i]->name;
-	qsort(names, count, sizeof(*names), compare);
+	qsort(names, count, sizeof(*names), kp_text_compare);
 	for (size_t i = 1; rc == 0 && i < count; i++)
 		if (strcmp(names[i - 1], names[i]) == 0)
 			rc = kp_diag_set(diag, "bad_entry_name", "kplug_plugin.entries",

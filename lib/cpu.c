@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/text.h"
+
 static const char x86[] = "x86-64";
 static const char aarch64[] = "aarch64";
 
@@ -131,14 +133,9 @@ static const struct {
 enum { AARCH64_FEATURES = sizeof(aarch64_features) / sizeof(aarch64_features[0]) };
 _Static_assert((int)AARCH64_FEATURES <= (int)KP_CPU_FEATURES, "a CPU may have them all");
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void sort(struct kp_cpu *cpu)
 {
-	qsort(cpu->features, cpu->n_features, sizeof(cpu->features[0]), compare);
+	qsort(cpu->features, cpu->n_features, sizeof(cpu->features[0]), kp_text_compare);
 }
 
 static bool has(const struct kp_x86_facts *facts, size_t i)

@@ -5,32 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/text.h"
+
 /* A list whose items start with their key, in byte order of it. */
 struct list {
 	char *base;
 	size_t count, width;
 };
 
-static const char *key_at(const struct list *list, size_t i)
-{
-	char *const *key = (char *const *)(const void *)(list->base + i * list->width);
-	return *key;
-}
-
 /* Where the key is or would be; *found says which. */
 static size_t place(const struct list *list, const char *key, bool *found)
 {
-	size_t low = 0;
-	size_t high = list->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (strcmp(key_at(list, middle), key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*found = low < list->count && strcmp(key_at(list, low), key) == 0;
-	return low;
+	const char *at = list->count ? bsearch(&key, list->base, list->count, list->width,
+					       kp_text_compare)
+				     : NULL;
+	size_t i = list->count;
+
+	*found = at != NULL;
+	if (at)
+		return (size_t)(at - list->base) / list->width;
+	while (i > 0 && kp_text_compare(list->base + (i - 1) * list->width, &key) > 0)
+		i--;
+	return i;
 }
 
 /* Makes room for one item at `at`, zeroed. The base may move. */

@@ -59,6 +59,8 @@
 #include "lib/spec.h"
 #include "lib/trait.h"
 
+struct kp_arena;
+
 enum { KP_FAMILY_ROLES = 32, KP_FAMILY_DIMS = 32, KP_FAMILY_RANK = 8 };
 
 enum kp_direction { KP_IN, KP_OUT, KP_INOUT };
@@ -135,8 +137,8 @@ struct kp_trait_rule {
 enum kp_check_kind { KP_CHECK_NORM, KP_CHECK_EXACT, KP_CHECK_SET, KP_CHECK_DISTRIBUTION };
 
 struct kp_family {
-	json_t *root; /* owns the strings */
-	void *memory; /* owns the arrays */
+	json_t *root;		 /* owns the strings */
+	struct kp_arena *memory; /* owns the arrays */
 	const char *operation, *description;
 	unsigned revision;
 	struct kp_strings dims;
@@ -205,7 +207,6 @@ bool kp_shape_set(struct kp_shape *shape, const char *name, int64_t extent);
  */
 int kp_shape_from_json(const json_t *value, const struct kp_family *family,
 	struct kp_shape *shape, struct kp_diag *diag) __attribute__((warn_unused_result));
-json_t *kp_shape_json(const struct kp_shape *shape);
 
 /*
  * The value of a dim or derived value; false when a dim that it needs is not in

@@ -7,6 +7,7 @@
 
 #include "lib/arena.h"
 #include "lib/family_build.h"
+#include "lib/hash.h"
 #include "lib/text.h"
 
 static const struct kp_json_key family_keys[] = {
@@ -142,15 +143,6 @@ static int read_parts(struct kp_reading *reading)
 	return 0;
 }
 
-/* FNV-1a of 64 bits: two texts of one operation are told apart, nothing more. */
-static void set_digest(const char *text, size_t size, char *digest)
-{
-	uint64_t hash = 0xcbf29ce484222325U;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3U;
-	(void)snprintf(digest, 17, "%016" PRIx64, hash);
-}
-
 int kp_family_parse(const char *text, size_t size, const char *path,
 	struct kp_family *family, struct kp_diag *diag)
 {
@@ -171,7 +163,7 @@ int kp_family_parse(const char *text, size_t size, const char *path,
 			*diag = why;
 		return kp_json_place(diag, text, size, path);
 	}
-	set_digest(text, size, made.digest);
+	kp_hash_print(text, size, made.digest);
 	*family = made;
 	return 0;
 }

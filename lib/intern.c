@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/table_layout.h"
+#include "lib/hash.h"
 
 /* offset is 1 more than the piece's; 0 is a free slot. */
 struct kp_intern_slot {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/hash.h"
 #include "lib/json.h"
 #include "lib/spec.h"
 
@@ -131,15 +132,6 @@ static int read_root(
 	return 0;
 }
 
-/* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv */
-static void digest(const char *text, size_t size, char out[17])
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-	(void)snprintf(out, 17, "%016llx", (unsigned long long)hash);
-}
-
 int kp_manifest_begin(const char *text, size_t size, const char *path,
 	struct kp_manifest *manifest, struct kp_diag *diag)
 {
@@ -151,7 +143,7 @@ int kp_manifest_begin(const char *text, size_t size, const char *path,
 		.timeout_ms = KP_MANIFEST_TIMEOUT_MS, .enabled = true};
 	if (length > 5 && strcmp(name + length - 5, ".json") == 0)
 		length -= 5;
-	digest(text, size, manifest->digest);
+	kp_hash_print(text, size, manifest->digest);
 	manifest->name = strndup(name, length);
 	manifest->path = strdup(path);
 	if (manifest->name && manifest->path)

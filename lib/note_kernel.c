@@ -180,20 +180,12 @@ static int read_signatures(struct kp_note_reader *reader, const json_t *value,
 static int read_device(struct kp_note_reader *reader, const json_t *value,
 	const char *parent, enum kp_device_kind *out)
 {
-	static const char *const kinds[] = {
-		[KP_ANY_DEVICE] = "any", [KP_CPU] = "cpu", [KP_GPU] = "gpu"};
 	char path[KP_NOTE_PATH];
 	const char *text = kp_json_text(value, "device");
 
 	*out = KP_ANY_DEVICE;
-	if (!text)
+	if (!text || kp_device_kind_parse(text, out))
 		return 0;
-	for (size_t i = 0; i < COUNT(kinds); i++) {
-		if (strcmp(text, kinds[i]) != 0)
-			continue;
-		*out = (enum kp_device_kind)i;
-		return 0;
-	}
 	kp_note_path(path, parent, "device");
 	return kp_diag_set(reader->diag, "bad_capability", path,
 		"%s: \"%.64s\" is not a kind of device; write cpu, gpu or any", path,

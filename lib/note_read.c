@@ -30,16 +30,11 @@ int kp_note_check_name(struct kp_note_reader *reader, const char *path, const ch
 		"%s: \"%.100s\" is not a name: %s", path, text, kp_text_name_rule);
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static size_t unique(const char **items, size_t count)
 {
 	size_t kept = 0;
 
-	qsort(items, count, sizeof(*items), compare);
+	qsort(items, count, sizeof(*items), kp_text_compare);
 	for (size_t i = 0; i < count; i++)
 		if (i == 0 || strcmp(items[i], items[kept - 1]) != 0)
 			items[kept++] = items[i];

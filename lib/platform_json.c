@@ -73,11 +73,7 @@ static int read_kind(const json_t *value, const char *path,
 	const char *kind = kp_json_text(value, "kind");
 	const char *arch = kp_json_text(value, "arch");
 
-	if (strcmp(kind, "cpu") == 0)
-		device->kind = KP_CPU;
-	else if (strcmp(kind, "gpu") == 0)
-		device->kind = KP_GPU;
-	else
+	if (!kp_device_kind_parse(kind, &device->kind) || device->kind == KP_ANY_DEVICE)
 		return bad(diag, path, "kind", "cpu or gpu expected");
 	if (take(value, path, "vendor", device->vendor, sizeof(device->vendor), diag) < 0)
 		return -1;
@@ -94,7 +90,7 @@ static void number(struct kp_platform *platform, struct kp_device_facts *device)
 	size_t before = 0;
 	for (size_t i = 0; i + 1 < platform->n_devices; i++)
 		before += platform->devices[i].kind == device->kind;
-	const char *kind = device->kind == KP_CPU ? "cpu" : "gpu";
+	const char *kind = kp_device_kind_name(device->kind);
 	if (before)
 		(void)snprintf(device->id, sizeof(device->id), "%s-%zu", kind, before);
 	else
@@ -176,7 +172,7 @@ static json_t *device_json(const struct kp_device_facts *device)
 {
 	char arch[32];
 	return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o}", "id", device->id, "kind",
-		device->kind == KP_CPU ? "cpu" : "gpu", "vendor", device->vendor, "name",
+		kp_device_kind_name(device->kind), "vendor", device->vendor, "name",
 		device->name[0] ? device->name : NULL, "arch",
 		device->arch.known ? kp_arch_print(&device->arch, arch, sizeof(arch))
 				   : NULL,

@@ -79,11 +79,6 @@ static enum progress examine(const struct kp_query *query, const struct needs *n
 	return PASSES;
 }
 
-static const char *kind_name(enum kp_device_kind kind)
-{
-	return kind == KP_CPU ? "cpu" : kind == KP_GPU ? "gpu" : "any";
-}
-
 static void explain_arch(const unsigned char *capability,
 	const struct kp_query_device *device, struct kp_exclusions *out)
 {
@@ -176,9 +171,9 @@ static void explain(const struct kp_query *query, const struct needs *needs,
 		return;
 	}
 	(void)snprintf(e->required, sizeof(e->required), "%s",
-		kind_name(capability[KP_CAPABILITY_DEVICE]));
+		kp_device_kind_name(capability[KP_CAPABILITY_DEVICE]));
 	(void)snprintf(e->actual, sizeof(e->actual), "%s",
-		progress == NO_DEVICE ? "no device" : kind_name(device->kind));
+		progress == NO_DEVICE ? "no device" : kp_device_kind_name(device->kind));
 }
 
 bool kp_predicate_device(const struct kp_query *query, struct kp_subject *subject,

@@ -4,15 +4,11 @@
 
 #include "lib/query.h"
 
-static const char *kind_name(enum kp_device_kind kind)
-{
-	return kind == KP_CPU ? "cpu" : kind == KP_GPU ? "gpu" : "any";
-}
-
 /* A device by its id, or all of a kind; NULL: all. */
 static bool is_wanted(const char *wanted, const char *id, enum kp_device_kind kind)
 {
-	return !wanted || strcmp(wanted, id) == 0 || strcmp(wanted, kind_name(kind)) == 0;
+	return !wanted || strcmp(wanted, id) == 0 ||
+	       strcmp(wanted, kp_device_kind_name(kind)) == 0;
 }
 
 static void add_own(struct kp_query *query, const unsigned char *record)

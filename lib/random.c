@@ -3,14 +3,15 @@
 #include "lib/random.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "lib/hash.h"
 
 void kp_random_seed(struct kp_random *random, uint64_t seed, const char *name)
 {
-	uint64_t hash = 0xcbf29ce484222325U; /* FNV-1a */
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 0x100000001b3U;
 	*random = (struct kp_random){.state = seed};
-	random->state = kp_random_next(random) ^ hash;
+	random->state =
+		kp_random_next(random) ^ kp_hash_bytes(KP_HASH_START, name, strlen(name));
 }
 
 uint64_t kp_random_next(struct kp_random *random)

@@ -70,39 +70,26 @@ void kp_registry_free(struct kp_registry *registry)
 	free(registry);
 }
 
-/* Where the name is, or belongs. */
-static size_t place(const struct kp_registry *registry, const char *name, bool *found)
+static int compare_name(const void *name, const void *item)
 {
-	size_t low = 0;
-	size_t high = registry->count;
-
-	*found = false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(registry->plugins[middle]->name, name);
-		if (order == 0)
-			*found = true;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	struct kp_plugin *const *plugin = item;
+	return strcmp(name, (*plugin)->name);
 }
 
 struct kp_plugin *kp_registry_find(const struct kp_registry *registry, const char *name)
 {
-	bool found;
-	size_t i = place(registry, name, &found);
-	return found ? registry->plugins[i] : NULL;
+	struct kp_plugin *const *found =
+		registry->count ? bsearch(name, registry->plugins, registry->count,
+					  sizeof(*registry->plugins), compare_name)
+				: NULL;
+	return found ? *found : NULL;
 }
 
 struct kp_plugin *kp_registry_add(struct kp_registry *registry, const char *name)
 {
-	bool found;
-	size_t at = place(registry, name, &found);
-	struct kp_plugin **plugins = reallocarray(
-		registry->plugins, registry->count + 1, sizeof(const void *));
+	size_t at = registry->count;
+	struct kp_plugin **plugins =
+		reallocarray(registry->plugins, registry->count + 1, sizeof(*plugins));
 	if (!plugins)
 		return NULL;
 	registry->plugins = plugins;
@@ -114,8 +101,8 @@ struct kp_plugin *kp_registry_add(struct kp_registry *registry, const char *name
 		free(plugin);
 		return NULL;
 	}
-	memmove(plugins + at + 1, plugins + at,
-		(registry->count - at) * sizeof(const void *));
+	for (; at > 0 && strcmp(plugins[at - 1]->name, name) > 0; at--)
+		plugins[at] = plugins[at - 1];
 	plugins[at] = plugin;
 	registry->count++;
 	return plugin;

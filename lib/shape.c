@@ -89,19 +89,6 @@ int kp_shape_from_json(const json_t *value, const struct kp_family *family,
 	return rc;
 }
 
-json_t *kp_shape_json(const struct kp_shape *shape)
-{
-	json_t *object = json_object();
-	for (size_t i = 0; object && i < shape->count; i++) {
-		if (json_object_set_new(object, shape->dims[i].name,
-			    json_integer(shape->dims[i].extent)) < 0) {
-			json_decref(object);
-			return NULL;
-		}
-	}
-	return object;
-}
-
 /* ---- values ----------------------------------------------------------------- */
 
 static bool product(const struct kp_family *family, const struct kp_shape *shape,

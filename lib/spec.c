@@ -10,6 +10,25 @@
 
 enum { ARCH_MOST = 99999 };
 
+static const char *const kind_names[] = {
+	[KP_ANY_DEVICE] = "any", [KP_CPU] = "cpu", [KP_GPU] = "gpu"};
+enum { KINDS = sizeof(kind_names) / sizeof(kind_names[0]) };
+
+const char *kp_device_kind_name(enum kp_device_kind kind)
+{
+	return kind_names[kind];
+}
+
+bool kp_device_kind_parse(const char *name, enum kp_device_kind *kind)
+{
+	for (unsigned i = 0; i < KINDS; i++)
+		if (strcmp(name, kind_names[i]) == 0) {
+			*kind = i;
+			return true;
+		}
+	return false;
+}
+
 const char *kp_priority_band(int priority)
 {
 	static const struct {
@@ -113,11 +132,10 @@ static json_t *arch_json(const struct kp_arch *arch)
 
 static json_t *capability_json(const struct kp_capability *capability)
 {
-	static const char *const kinds[] = {
-		[KP_ANY_DEVICE] = "any", [KP_CPU] = "cpu", [KP_GPU] = "gpu"};
 	/* "o" takes each value, and makes the whole NULL where one is NULL. */
-	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", kinds[capability->device],
-		"vendors", strings_json(&capability->vendors), "min_arch",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "device",
+		kp_device_kind_name(capability->device), "vendors",
+		strings_json(&capability->vendors), "min_arch",
 		arch_json(&capability->min_arch), "max_arch",
 		arch_json(&capability->max_arch), "features",
 		strings_json(&capability->features));

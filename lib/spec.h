@@ -18,6 +18,9 @@ enum { KP_PRIORITY_END = 20, KP_PLUGIN_KERNELS = 16384 };
 
 enum kp_device_kind { KP_ANY_DEVICE, KP_CPU, KP_GPU };
 
+const char *kp_device_kind_name(enum kp_device_kind kind); /* "any", "cpu", "gpu" */
+bool kp_device_kind_parse(const char *name, enum kp_device_kind *kind);
+
 /* Compute capability 9.0; for a CPU the level of x86-64-vN as N.0. */
 struct kp_arch {
 	bool known; /* in a capability: is there a bound? */

@@ -104,11 +104,6 @@ static uint32_t add_reason(struct kp_build *build, const struct kp_reason *reaso
 	return kp_build_shared(build, KP_SECTION_REASONS, record, sizeof(record)) + 1;
 }
 
-static int compare_strings(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 enum list_order { AS_GIVEN, AS_SET };
 
 /* A list of texts, each once. A set is sorted, so that equal sets are one list. */
@@ -124,7 +119,7 @@ static uint32_t add_texts(
 		if (strings->count > 0)
 			memcpy(items, strings->items, strings->count * sizeof(*items));
 		if (order == AS_SET)
-			qsort(items, strings->count, sizeof(*items), compare_strings);
+			qsort(items, strings->count, sizeof(*items), kp_text_compare);
 		for (size_t i = 0; i < strings->count; i++) {
 			uint32_t word = kp_build_symbol(build, items[i]);
 			bool again = false;

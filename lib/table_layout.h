@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/hash.h"
 #include "lib/table.h"
 
 enum {
@@ -248,6 +249,13 @@ static inline size_t kp_table_count(const struct kp_table *table, enum kp_sectio
 	return kp_load32(kp_table_directory(table, section) + 4);
 }
 
+/* Bytes from one record of a section to the next. */
+static inline size_t kp_table_stride(
+	const struct kp_table *table, enum kp_section section)
+{
+	return kp_load32(kp_table_directory(table, section) + 8);
+}
+
 /* Record i of a section; i is below its count. */
 static inline const unsigned char *kp_table_record(
 	const struct kp_table *table, enum kp_section section, size_t i)
@@ -291,17 +299,6 @@ static inline bool kp_list_has(struct kp_list list, uint32_t word)
 		if (kp_list_get(list, i) == word)
 			return true;
 	return false;
-}
-
-/* FNV-1a; start with KP_HASH_START. */
-static const uint64_t KP_HASH_START = 0xcbf29ce484222325u;
-
-static inline uint64_t kp_hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-	const unsigned char *at = bytes;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ at[i]) * 0x100000001b3u;
-	return hash;
 }
 
 /* Where the search for an operation's signature starts. */

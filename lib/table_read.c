@@ -24,25 +24,32 @@ size_t kp_table_plugins(const struct kp_table *table)
 	return kp_table_count(table, KP_SECTION_PLUGINS);
 }
 
-/* Binary search by a text of the records; SIZE_MAX for none. */
-static size_t search(const struct kp_table *table, enum kp_section section,
-	unsigned field, const char *wanted)
-{
-	size_t low = 0;
-	size_t high = kp_table_count(table, section);
+/* What bsearch looks for: the record whose text at this field is the wanted one. */
+struct wanted {
+	const struct kp_table *table;
+	const char *text;
+	unsigned field;
+};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const unsigned char *at = kp_table_record(table, section, middle) + field;
-		int order = strcmp(wanted, kp_table_text(table, kp_load32(at)));
-		if (order == 0)
-			return middle;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return SIZE_MAX;
+static int compare_record(const void *key, const void *record)
+{
+	const struct wanted *wanted = key;
+	const unsigned char *at = record;
+	return strcmp(wanted->text,
+		kp_table_text(wanted->table, kp_load32(at + wanted->field)));
+}
+
+/* In a section whose records are in byte order of this text; SIZE_MAX for none. */
+static size_t search(const struct kp_table *table, enum kp_section section,
+	unsigned field, const char *text)
+{
+	const struct wanted wanted = {table, text, field};
+	const unsigned char *first = kp_table_record(table, section, 0);
+	size_t stride = kp_table_stride(table, section);
+	const unsigned char *found = bsearch(
+		&wanted, first, kp_table_count(table, section), stride, compare_record);
+
+	return found ? (size_t)(found - first) / stride : SIZE_MAX;
 }
 
 size_t kp_table_operation(const struct kp_table *table, const char *name)

@@ -100,6 +100,11 @@ size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...
 	return (size_t)n < size - used ? used + (size_t)n : size - 1;
 }
 
+int kp_text_compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 size_t kp_text_utf8_length(const char *bytes, size_t length)
 {
 	const unsigned char *at = (const unsigned char *)bytes;

@@ -23,6 +23,9 @@ size_t kp_text_clean_bytes(const char *bytes, size_t length, char *out, size_t s
 size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Byte order of two elements that are texts (char *): for qsort and bsearch. */
+int kp_text_compare(const void *a, const void *b);
+
 /* Is it valid UTF-8 (no surrogates, no overlong forms)? */
 bool kp_text_is_utf8(const char *bytes, size_t length);
 /* How many bytes at the front are. */

@@ -98,21 +98,6 @@ START_TEST(the_nearest_dim_is_offered)
 }
 END_TEST
 
-START_TEST(a_shape_comes_back_from_its_json)
-{
-	struct kp_shape shape = {0};
-	struct kp_shape back;
-	kp_shape_set(&shape, "rows", 12);
-	kp_shape_set(&shape, "n", 1);
-	json_t *json = kp_shape_json(&shape);
-	ck_assert_int_eq(kp_shape_from_json(json, NULL, &back, NULL), 0);
-	ck_assert_int_eq(kp_shape_get(&back, "rows"), 12);
-	ck_assert_int_eq(kp_shape_get(&back, "n"), 1);
-	ck_assert_uint_eq(back.count, 2);
-	json_decref(json);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("shape");
@@ -122,7 +107,6 @@ int main(void)
 	tcase_add_loop_test(tcase, a_shape_is_read_from_json_or_refused_by_dim, 0,
 		(int)(sizeof(texts) / sizeof(texts[0])));
 	tcase_add_test(tcase, the_nearest_dim_is_offered);
-	tcase_add_test(tcase, a_shape_comes_back_from_its_json);
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
