@@ -80,6 +80,12 @@ static int read_text(struct cache *cache, const char *text, size_t size, int64_t
 	return 0;
 }
 
+static int cannot_open(const char *dir, struct kp_diag *diag)
+{
+	return kp_diag_set(
+		diag, "write_failed", dir, "cannot open %s: %s", dir, strerror(errno));
+}
+
 static int set_aside(struct cache *cache, int dir, const char *path, struct kp_diag *diag)
 {
 	struct kp_diag cause = *diag;
@@ -100,10 +106,13 @@ int cache_read(struct cache *cache, const char *dir, int64_t now, struct kp_diag
 	char *text;
 	size_t size;
 	int failed = 0;
-	int fd = open_dir(dir);
 
+	/* What cannot be written later is said now. */
+	if (kp_file_make_dirs(dir, 0755, diag) < 0)
+		return 1;
+	int fd = open_dir(dir);
 	if (fd < 0)
-		return 0;
+		return cannot_open(dir, diag);
 	if (kp_file_read(fd, file_name, (size_t)CACHE_MIB << 20, &text, &size, &own) <
 		0) {
 		failed = strcmp(own.code, "missing_file") != 0;
@@ -174,8 +183,7 @@ int cache_write(const struct cache *cache, const char *dir, struct kp_diag *diag
 		return -1;
 	int fd = open_dir(dir);
 	if (fd < 0)
-		return kp_diag_set(diag, "write_failed", dir, "cannot open %s: %s", dir,
-			strerror(errno));
+		return cannot_open(dir, diag);
 	char *text = print(cache, &size);
 	int failed = text ? kp_file_replace(fd, file_name, text, size, 0644, false, diag)
 			  : kp_diag_no_memory(diag);

@@ -162,7 +162,8 @@ static void close_everything(struct daemon *daemon)
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
 	scan_close(daemon->scan);
-	/* Still caught, and no reason to go on: asking twice is no reason to break off. */
+	/* Still caught, and no reason to go on: asking twice is no reason to break off.
+	 */
 	for (size_t i = 0; i < daemon->n_signals; i++)
 		uv_unref((uv_handle_t *)&daemon->signals[i]);
 	if (daemon->pipeline)
@@ -288,6 +289,12 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 	return generation_publish(&daemon->generation, daemon->registry, diag);
 }
 
+static void on_pipeline_warning(void *context, const struct kp_diag *warning)
+{
+	struct daemon *daemon = context;
+	log_diag(&daemon->log, LOG_WARNING, warning);
+}
+
 static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 {
 	const struct options *options = daemon->options;
@@ -303,7 +310,9 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 			.store_dir = store,
 			.cache_dir = options->cache_dir,
 			.platform = daemon->platform_text,
-			.system = options->system},
+			.system = options->system,
+			.warned = on_pipeline_warning,
+			.warned_context = daemon},
 		scan_take_verdict, daemon->scan);
 	free(store);
 	return daemon->pipeline ? 0 : kp_diag_no_memory(diag);

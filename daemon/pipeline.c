@@ -134,12 +134,22 @@ void pipeline_close(
 
 /* ---- the cache on disk --------------------------------------------------------- */
 
-static bool is_reported(const struct pipeline *pipeline, const char *code)
+static bool is_reported(const struct pipeline *pipeline, const struct kp_diag *diag)
 {
 	for (size_t i = 0; i < pipeline->warnings.count; i++)
-		if (strcmp(pipeline->warnings.items[i].code, code) == 0)
+		if (strcmp(pipeline->warnings.items[i].code, diag->code) == 0 &&
+			strcmp(pipeline->warnings.items[i].object, diag->object) == 0)
 			return true;
 	return false;
+}
+
+static void warn(struct pipeline *pipeline, const struct kp_diag *diag)
+{
+	if (is_reported(pipeline, diag))
+		return;
+	kp_diags_add(&pipeline->warnings, diag);
+	if (pipeline->settings.warned)
+		pipeline->settings.warned(pipeline->settings.warned_context, diag);
 }
 
 /* A cache that cannot be written costs the next start its speed: said once. */
@@ -147,8 +157,8 @@ static void saved(void *context, const struct kp_diag *diag)
 {
 	struct pipeline *pipeline = context;
 
-	if (diag && !is_reported(pipeline, diag->code))
-		kp_diags_add(&pipeline->warnings, diag);
+	if (diag)
+		warn(pipeline, diag);
 	close_when_idle(pipeline);
 }
 
@@ -185,9 +195,9 @@ static void opened(struct lane_job *job)
 
 	pipeline->open = true;
 	if (opening->failed)
-		kp_diags_add(&pipeline->warnings, &opening->diag);
+		warn(pipeline, &opening->diag);
 	if (!pipeline->store)
-		kp_diags_add(&pipeline->warnings, &pipeline->store_diag);
+		warn(pipeline, &pipeline->store_diag);
 	for (struct way *way = pipeline->ways; way; way = way->next)
 		way_begin(way);
 	close_when_idle(pipeline);
@@ -203,6 +213,8 @@ static int copy_settings(
 	own->cache_dir = strdup(options->cache_dir);
 	own->platform = strdup(options->platform);
 	own->system = options->system;
+	own->warned = options->warned;
+	own->warned_context = options->warned_context;
 	return own->plugin_dir && own->store_dir && own->cache_dir && own->platform ? 0
 										    : -1;
 }

@@ -22,6 +22,9 @@ struct pipeline_options {
 	const char *cache_dir;
 	const char *platform; /* a text that changes when the devices do: part of the
 				 cache key */
+	/* A warning that was not there before: pipeline_warnings has it, too. */
+	void (*warned)(void *context, const struct kp_diag *warning);
+	void *warned_context;
 	bool system; /* serves all users: nothing that others may change is taken */
 };
 

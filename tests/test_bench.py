@@ -419,6 +419,11 @@ class Streams(Measuring):
         self.assertEqual([run["verdict"] for run in replies[-1]["runs"]], runs)
         self.assertTrue(all(reply["format"] == "kplug-bench/1" for reply in replies))
 
+    def test_reference_that_fails_for_one_shape_is_heard_of_the_next(self):
+        runs = self.bench("right", shapes=[{"n": 1 << 40}, {"n": 10}])
+        self.assertEqual([run["verdict"] for run in runs], ["error", "ok"])
+        self.assertIsNone(runs[1]["message"])
+
     def test_kernel_that_is_disabled_meanwhile_is_not_run(self):
         self.addCleanup(self.daemon.call, "Enable", name=FAULTS)
         with self.daemon.client() as client:

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, CRASH, HANG, ROOT, Daemon, kernel, make_plugin, wait_until
+from harness import BUILD, CRASH, HANG, ROOT, Daemon, kernel, make_plugin, wait_until, write
 
 OLD = 1_600_000_000
 
@@ -112,6 +112,28 @@ class Warm(unittest.TestCase):
         codes = [w["code"] for w in self.daemon.call("Status")["warnings"]]
         self.assertIn("cache_damaged", codes)
         self.assertTrue(os.path.exists(os.path.join(self.daemon.cache_dir, "probe.damaged")))
+
+    def test_cache_directory_that_cannot_be_is_said_once_in_status_and_log(self):
+        self.daemon.stop()
+        shutil.rmtree(self.daemon.cache_dir, ignore_errors=True)
+        write(self.daemon.cache_dir, "a file")
+        self.daemon.start()
+        self.add("good")
+        self.assertEqual(self.reload()["good"]["state"], "active")
+
+        def told():
+            return [
+                w["message"]
+                for w in self.daemon.call("Status")["warnings"]
+                if self.daemon.cache_dir in w["message"]
+            ]
+
+        self.assertEqual(len(told()), 1)
+        self.add("other")
+        self.reload()
+        self.daemon.stop()
+        lines = [line for line in self.daemon.log().splitlines() if self.daemon.cache_dir in line]
+        self.assertEqual(len(lines), 1, lines)
 
     def test_warnings_of_a_note_are_told_once(self):
         self.add("good", colour="red", kernels=[kernel(revision=9)])

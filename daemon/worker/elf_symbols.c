@@ -32,6 +32,7 @@ static const uint32_t *read_words(
 /* One chain of DT_HASH is as long as the symbol table. */
 static bool count_by_hash(const struct elf_image *image, uint64_t at, uint64_t *count)
 {
+	*count = 0;
 	const uint32_t *header = read_words(image, at, 2);
 	if (header)
 		*count = header[1];
@@ -41,6 +42,7 @@ static bool count_by_hash(const struct elf_image *image, uint64_t at, uint64_t *
 /* The highest symbol of all buckets, then to the end of its chain. */
 static bool count_by_gnu_hash(const struct elf_image *image, uint64_t at, uint64_t *count)
 {
+	*count = 0;
 	const uint32_t *header = read_words(image, at, 4);
 	if (!header || header[0] > SYMBOLS_MOST || header[2] > SYMBOLS_MOST)
 		return false;

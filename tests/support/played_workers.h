@@ -214,7 +214,7 @@ static inline void done(
 static inline void start(void)
 {
 	const struct pipeline_options options = {
-		plugin_dir, store_dir, cache_dir, platform, serves_all};
+		plugin_dir, store_dir, cache_dir, platform, .system = serves_all};
 	pipeline = pipeline_new(&loop, &workers, &options, done, NULL);
 	ck_assert_ptr_nonnull(pipeline);
 }
