@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What is measured by what: references, starts, and the kernels that come with kplug."""
+
+import json
+import math
+import unittest
+
+from harness import Daemon, kernel, make_plugin
+from measuring import FAULTS, SQUARE, TIME_S, TIMES, place
+
+
+class Reference(unittest.TestCase):
+    def run_one(self, prepare, **more):
+        with Daemon() as daemon:
+            place(daemon)
+            prepare(daemon)
+            daemon.settle()
+            parameters = {"kernels": [FAULTS + "/right"], "shapes": [{"n": 100}], **more}
+            return daemon.call("Bench", operation=SQUARE, time_s=TIME_S, **parameters)["runs"]
+
+    def test_disabled_reference_still_checks_and_says_so(self):
+        run = self.run_one(lambda daemon: daemon.call("Disable", name="reference"))[0]
+        self.assertEqual(run["verdict"], "ok")
+        self.assertIn("reference/elementwise_square, which is not in use", run["message"])
+
+    def test_disabled_reference_is_no_row(self):
+        runs = self.run_one(
+            lambda daemon: daemon.call("Disable", name="reference"),
+            kernels=["reference/elementwise_square"],
+        )
+        self.assertEqual(runs[0]["verdict"], "not_eligible")
+
+    def test_without_a_reference_nothing_is_verified(self):
+        def remove(daemon):
+            daemon.remove("reference")
+            daemon.call("Reload")
+
+        run = self.run_one(remove)[0]
+        self.assertEqual(run["verdict"], "unverified")
+        self.assertIn("reference/elementwise_square is not here", run["message"])
+        self.assertGreater(run["median_us"], 0)
+        self.assertIsNone(run["max_error"])
+
+    def test_without_a_reference_a_no_op_is_wrong_all_the_same(self):
+        def remove(daemon):
+            daemon.remove("reference")
+            daemon.call("Reload")
+
+        run = self.run_one(remove, kernels=[FAULTS + "/nothing"])[0]
+        self.assertEqual(run["verdict"], "wrong")
+        self.assertIn("nothing was written", run["message"])
+
+
+class ForgedReference(unittest.TestCase):
+    """What the reference's worker tells is in the hands of its plugin, like any other."""
+
+    def row(self, words):
+        forge = (
+            "__attribute__((constructor)) static void forge(void) {"
+            f"static const char text[] = {json.dumps(json.dumps(words))} \"\\n\";"
+            "for (int fd = 3; fd < 16; fd++) (void)!write(fd, text, sizeof(text) - 1); }"
+        )
+        kernels = [kernel(name="elementwise_square")]
+        with Daemon() as daemon:
+            place(daemon)
+            make_plugin(daemon.library_path("reference"), "reference", kernels, before=forge)
+            daemon.call("Reload")
+            self.assertEqual(daemon.plugins()["reference"]["state"], "active")
+            parameters = {"kernels": [FAULTS + "/right"], "shapes": [{"n": 10}]}
+            return daemon.call("Bench", operation=SQUARE, time_s=TIME_S, **parameters)["runs"][0]
+
+    def test_time_that_it_cannot_have_taken_bounds_no_other(self):
+        for call_ms in (1e300, -1e300, 1e12):
+            with self.subTest(call_ms=call_ms):
+                row = self.row({"bench": {"verdict": "ok", "call_ms": call_ms}})
+                # Its results are not there: the row tells that, and has had its time.
+                self.assertEqual(row["verdict"], "error", row)
+                self.assertIn("reference's results", row["message"])
+
+
+class Starting(unittest.TestCase):
+    """`start` is called for the first time when a kernel is measured."""
+
+    def right(self, config):
+        with Daemon() as daemon:
+            place(daemon, config=config)
+            parameters = {"kernels": [FAULTS + "/right"], "shapes": [{"n": 100}]}
+            runs = daemon.call("Bench", operation=SQUARE, time_s=TIME_S, **parameters)["runs"]
+        return runs[0]
+
+    def test_a13_each_status_of_start_is_told(self):
+        names = ["KP_INVALID", "KP_UNSUPPORTED", "KP_UNAVAILABLE", "KP_NO_MEMORY", "KP_RUNTIME"]
+        verdicts = ["error", "unsupported", "unavailable", "error", "error"]
+        with Daemon() as daemon:
+            place(daemon)
+            for status, (name, verdict) in enumerate(zip(names, verdicts), 1):
+                with self.subTest(status=name):
+                    config = {"status": status}
+                    daemon.manifest(FAULTS, timeout_ms=1000, config=config)
+                    daemon.call("Reload")
+                    run = daemon.call(
+                        "Bench",
+                        operation=SQUARE,
+                        kernels=[FAULTS + "/right"],
+                        shapes=[{"n": 10}],
+                        time_s=TIME_S,
+                    )["runs"][0]
+                    self.assertEqual(run["verdict"], verdict, run)
+                    self.assertIn(f"start returned {name}", run["message"])
+                    self.assertIn("as the configuration wants", run["message"])
+
+    def test_a13_odd_status_of_start_keeps_its_number(self):
+        run = self.right({"status": 1234})
+        self.assertEqual(run["verdict"], "error")
+        self.assertIn("KP_RUNTIME (1234)", run["message"])
+
+    def test_a13_state_of_a_failed_start_is_not_used_and_nothing_stopped(self):
+        run = self.right({"status": 5, "state": True})
+        self.assertEqual(run["verdict"], "error", run)
+        self.assertIn("start returned KP_RUNTIME", run["message"])
+
+    def test_a13_state_of_a_good_start_is_stopped(self):
+        run = self.right({"state": True})
+        self.assertEqual(run["verdict"], "crashed", run)
+        self.assertIn("stop", run["message"])
+
+
+class Builtin(unittest.TestCase):
+    """The kernels that come with kplug are right on the shapes of their families."""
+
+    def test_every_builtin_kernel_is_right_on_its_familys_shapes(self):
+        with Daemon(builtin=True) as daemon:
+            daemon.settle()
+            operations = {k["operation"] for k in daemon.call("Kernels")["kernels"]}
+            self.assertEqual(len(operations), 6)
+            for operation in sorted(operations):
+                runs = daemon.call("Bench", operation=operation, time_s=TIME_S)["runs"]
+                self.assertTrue(runs)
+                for run in runs:
+                    with self.subTest(kernel=run["kernel"], shape=run["shape"]):
+                        self.assertEqual(run["verdict"], "ok", run)
+                        for key in (*TIMES, "gflops", "gbytes_per_s"):
+                            self.assertTrue(math.isfinite(run[key]) and run[key] > 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
