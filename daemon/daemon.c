@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/decision.h"
 #include "daemon/idl.h"
 #include "daemon/inputs.h"
 #include "daemon/options.h"
@@ -36,7 +37,8 @@ int64_t daemon_now(void)
 const struct kp_table *daemon_table(struct daemon *daemon)
 {
 	struct kp_diag diag;
-	if (generation_publish(&daemon->generation, daemon->registry, &diag) < 0)
+	if (decision_catch_up(daemon, &diag) < 0 ||
+		generation_publish(&daemon->generation, daemon->registry, &diag) < 0)
 		log_diag(&daemon->log, LOG_ERROR, &diag);
 	return &daemon->generation.table;
 }

@@ -40,6 +40,7 @@ struct daemon {
 	char *platform_text; /* its JSON: part of the cache's key */
 	struct kp_registry *registry;
 	struct kp_decisions decisions;
+	bool is_behind; /* the registry may hold others: decision_catch_up */
 	struct generation generation;
 	struct waits waits;
 	struct state *state;
@@ -72,7 +73,8 @@ int daemon_run(struct daemon *daemon);
 
 /*
  * The table that holds now, all changes of the registry included. Never fails: when
- * memory is exhausted the generation before stays in force and the log says so.
+ * memory is exhausted the generation before stays in force and the log says so. Who
+ * has changed something and must know publishes it by decision_enforce.
  */
 const struct kp_table *daemon_table(struct daemon *daemon);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/decision.h"
 #include "daemon/settle.h"
 #include "daemon/state.h"
 #include "lib/json.h"
@@ -79,53 +80,68 @@ static void on_kept(void *context, const struct kp_diag *diag)
 	free(change);
 }
 
-/*
- * Brings a changed set of decisions into force at once, for every later reply;
- * answers when it is on the disk, too.
- */
-static void commit(struct daemon *daemon, struct call *call, const char *name,
-	bool changed, bool keep)
+/* What is asked for; its strings are the call's. */
+struct wish {
+	const char *name, *what, *reason;
+	struct kp_decisions next; /* as they are to be */
+	bool changed;		  /* are they other ones? */
+	bool keep;		  /* on the disk */
+};
+
+/* That a plugin's state has changed is logged with the change. */
+static void log_wish(
+	struct daemon *daemon, const struct call *call, const struct wish *wish)
 {
-	struct change *change = malloc(sizeof(*change) + strlen(name) + 1);
+	log_line(&daemon->log, strchr(wish->name, '/') ? LOG_INFO : LOG_DEBUG,
+		"%s: %s by uid %u%s%s", wish->name, wish->what, call_uid(call),
+		wish->reason[0] ? ": " : "", wish->reason);
+}
+
+/* One that changes nothing must hold, too, whatever went wrong before. */
+static int enforce(struct daemon *daemon, const struct call *call, struct wish *wish,
+	struct kp_diag *diag)
+{
+	if (!wish->changed && !daemon->is_behind) {
+		kp_decisions_finish(&wish->next);
+		daemon_table(daemon);
+		return 0;
+	}
+	if (decision_enforce(daemon, &wish->next, diag) < 0)
+		return -1;
+	if (wish->changed)
+		log_wish(daemon, call, wish);
+	return 0;
+}
+
+/*
+ * Brings it into force at once, for every later reply; answers when it is on the
+ * disk, too. Takes over what is in *wish.
+ */
+static void commit(struct daemon *daemon, struct call *call, struct wish *wish)
+{
+	struct change *change = malloc(sizeof(*change) + strlen(wish->name) + 1);
+	bool changed = wish->changed;
 	struct kp_diag diag;
 
 	if (!change) {
+		kp_decisions_finish(&wish->next);
 		call_reply(call, NULL);
 		return;
 	}
-	*change = (struct change){daemon, call, changed, 0};
-	memcpy(change->name, name, strlen(name) + 1);
-	/* What is off stays off under other names: the decision says which library. */
-	if (changed && kp_registry_identify(
-			       daemon->registry, &daemon->decisions, &changed) < 0) {
-		kp_diag_no_memory(&diag);
-		goto fail;
+	if (enforce(daemon, call, wish, &diag) < 0) {
+		free(change);
+		call_fail(call, &diag, NULL);
+		return;
 	}
-	if (changed && kp_registry_decide(daemon->registry, &daemon->decisions,
-			       daemon_now(), &diag) < 0)
-		goto fail;
-	daemon_table(daemon);
-	change->generation = daemon->generation.number;
-	if (!keep)
+	*change = (struct change){daemon, call, changed, daemon->generation.number};
+	memcpy(change->name, wish->name, strlen(wish->name) + 1);
+	if (!wish->keep)
 		answer(change);
 	else if (state_keep_decisions(
 			 daemon->state, &daemon->decisions, on_kept, change, &diag) < 0)
-		goto fail;
+		on_kept(change, &diag);
 	if (changed)
 		daemon_changed(daemon);
-	return;
-fail:
-	free(change);
-	call_fail(call, &diag, NULL);
-}
-
-/* That a plugin's state has changed is logged with the change. */
-static void log_decision(struct daemon *daemon, const struct call *call, const char *name,
-	const char *what, const char *reason)
-{
-	log_line(&daemon->log, strchr(name, '/') ? LOG_INFO : LOG_DEBUG,
-		"%s: %s by uid %u%s%s", name, what, call_uid(call), reason[0] ? ": " : "",
-		reason);
 }
 
 /* ---- Disable ---- */
@@ -144,26 +160,27 @@ static void answer_disable(struct daemon *daemon, struct call *call)
 	const char *name = kp_json_text(parameters, "name");
 	const char *reason = kp_json_text(parameters, "reason");
 	bool runtime = json_is_true(json_object_get(parameters, "runtime"));
-	bool changed = false;
+	struct wish wish = {.name = name,
+		.what = runtime ? "disabled until the next start" : "disabled",
+		.reason = reason ? reason : "",
+		.keep = !runtime};
 	struct kp_diag diag;
 
 	if (!resolves(daemon, call, name))
 		return;
-	reason = reason ? reason : "";
-	if (check_reason(reason, &diag) < 0) {
+	if (check_reason(wish.reason, &diag) < 0) {
 		call_fail(call, &diag, NULL);
 		return;
 	}
-	if (kp_decisions_disable(&daemon->decisions, name, reason, daemon_now(),
-		    call_uid(call), runtime, &changed) < 0) {
+	if (kp_decisions_copy(&daemon->decisions, &wish.next) < 0 ||
+		kp_decisions_disable(&wish.next, name, wish.reason, daemon_now(),
+			call_uid(call), runtime, &wish.changed) < 0) {
+		kp_decisions_finish(&wish.next);
 		call_reply(call, NULL);
 		return;
 	}
-	if (changed)
-		log_decision(daemon, call, name,
-			runtime ? "disabled until the next start" : "disabled", reason);
 	/* One that was not changed may still be on its way to the disk: keep again. */
-	commit(daemon, call, name, changed, !runtime);
+	commit(daemon, call, &wish);
 }
 
 static void disable(struct daemon *daemon, struct call *call)
@@ -185,7 +202,8 @@ static bool is_meant(
 }
 
 /* Whoever enables a kernel that is unproven here says that it is good. */
-static int prove(struct daemon *daemon, const char *name, bool *changed)
+static int prove(
+	struct daemon *daemon, const char *name, struct kp_decisions *next, bool *changed)
 {
 	const struct kp_table *table = daemon_table(daemon);
 	int result = 0;
@@ -201,9 +219,7 @@ static int prove(struct daemon *daemon, const char *name, bool *changed)
 		if (spec.flags & KP_FLAG_UNPROVEN && is_meant(&state, &spec, name)) {
 			if (asprintf(&id, "%s/%s", state.plugin, spec.name) < 0)
 				id = NULL;
-			result = id ? kp_decisions_prove(
-					      &daemon->decisions, id, true, &is_new)
-				    : -1;
+			result = id ? kp_decisions_prove(next, id, true, &is_new) : -1;
 			free(id);
 		}
 		*changed |= is_new;
@@ -230,19 +246,23 @@ static bool is_off_as_other(struct daemon *daemon, struct call *call, const char
 static void answer_enable(struct daemon *daemon, struct call *call)
 {
 	const char *name = kp_json_text(call_parameters(call), "name");
+	struct wish wish = {.name = name, .what = "enabled", .reason = "", .keep = true};
 
 	/* A name that has left may still be in the list: it is taken out. */
-	bool changed = kp_decisions_enable(&daemon->decisions, name);
-	if (!changed &&
+	if (!kp_decisions_find(&daemon->decisions, name) &&
 		(!resolves(daemon, call, name) || is_off_as_other(daemon, call, name)))
 		return;
-	if (prove(daemon, name, &changed) < 0) {
+	if (kp_decisions_copy(&daemon->decisions, &wish.next) < 0) {
 		call_reply(call, NULL);
 		return;
 	}
-	if (changed)
-		log_decision(daemon, call, name, "enabled", "");
-	commit(daemon, call, name, changed, true);
+	wish.changed = kp_decisions_enable(&wish.next, name);
+	if (prove(daemon, name, &wish.next, &wish.changed) < 0) {
+		kp_decisions_finish(&wish.next);
+		call_reply(call, NULL);
+		return;
+	}
+	commit(daemon, call, &wish);
 }
 
 static void enable(struct daemon *daemon, struct call *call)
@@ -270,40 +290,43 @@ static enum kp_state kernel_state(
 	return state.state;
 }
 
-/* "disabled-runtime" when the decision that holds ends with this daemon. */
-static const char *disabled_word(
+/* The decision that holds for it, or NULL: that on the plugin before its own. */
+static const struct kp_disabled *decision_on(
 	const struct daemon *daemon, const char *name, const char *plugin)
 {
-	const struct kp_disabled *own = kp_decisions_find(&daemon->decisions, name);
 	const struct kp_disabled *whole = kp_decisions_find(&daemon->decisions, plugin);
-	const struct kp_disabled *holds = whole ? whole : own;
-	return holds && holds->runtime ? "disabled-runtime" : "disabled";
+	return whole ? whole : kp_decisions_find(&daemon->decisions, name);
 }
 
+static void reply_is_enabled(
+	struct daemon *daemon, struct call *call, const char *name, const char *plugin)
+{
+	const struct kp_disabled *decision = decision_on(daemon, name, plugin);
+	enum kp_state state = KP_STATE_PENDING;
+
+	(void)kp_registry_state(daemon->registry, plugin, &state);
+	state = kernel_state(daemon, name, state);
+	bool enabled =
+		!decision && (state == KP_STATE_ACTIVE || state == KP_STATE_PENDING);
+	const char *word = enabled	       ? "enabled"
+			   : !decision	       ? kp_state_name(state)
+			   : decision->runtime ? "disabled-runtime"
+					       : "disabled";
+	call_reply(call, json_pack("{s:s, s:b, s:s}", "name", name, "enabled", enabled,
+				 "state", word));
+}
+
+/* What has left is known as long as it is disabled: it would come back disabled. */
 static void answer_is_enabled(struct daemon *daemon, struct call *call)
 {
 	const char *name = kp_json_text(call_parameters(call), "name");
-	enum kp_state state = KP_STATE_PENDING;
-
-	if (!resolves(daemon, call, name))
-		return;
 	char *plugin = strndup(name, strcspn(name, "/"));
-	if (!plugin) {
+
+	if (!plugin)
 		call_reply(call, NULL);
-		return;
-	}
-	(void)kp_registry_state(daemon->registry, plugin, &state);
-	state = kernel_state(daemon, name, state);
-	bool is_disabled = state == KP_STATE_DISABLED ||
-			   kp_decisions_find(&daemon->decisions, name) ||
-			   kp_decisions_find(&daemon->decisions, plugin);
-	bool enabled =
-		!is_disabled && (state == KP_STATE_ACTIVE || state == KP_STATE_PENDING);
-	const char *word = enabled	 ? "enabled"
-			   : is_disabled ? disabled_word(daemon, name, plugin)
-					 : kp_state_name(state);
-	call_reply(call, json_pack("{s:s, s:b, s:s}", "name", name, "enabled", enabled,
-				 "state", word));
+	else if (kp_decisions_find(&daemon->decisions, name) ||
+		 resolves(daemon, call, name))
+		reply_is_enabled(daemon, call, name, plugin);
 	free(plugin);
 }
 

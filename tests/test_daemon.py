@@ -79,14 +79,15 @@ class Options(Case):
         os.mkdir(bad_family)
         write(os.path.join(bad_family, "a.b.json"), "{")
         write(os.path.join(daemon.place, "platform"), '{"devices": 7}')
+        nowhere = os.path.join(daemon.place, "nowhere")
         for option, value, word in [
-            ("--families-dir", "/nowhere", "/nowhere"),
+            ("--families-dir", nowhere, nowhere),
             ("--families-dir", bad_family, "a.b.json:1:"),
-            ("--worker", "/nowhere/worker", "/nowhere/worker"),
+            ("--worker", nowhere + "/worker", nowhere),
             ("--worker", daemon.place, "regular file"),
-            ("--platform", "/nowhere/platform", "/nowhere/platform"),
+            ("--platform", nowhere + "/platform", nowhere),
             ("--platform", os.path.join(daemon.place, "platform"), "devices"),
-            ("--config", "/nowhere/c.json", "/nowhere/c.json"),
+            ("--config", nowhere + "/c.json", nowhere),
         ]:
             with self.subTest(option=option, value=value):
                 done = daemon.run(base + [option, value, "--check-config"])
@@ -100,7 +101,7 @@ class Options(Case):
         self.assertEqual(daemon.run([base[PLUGIND], "--help"]).returncode, 0)
         self.assertEqual(daemon.run([base[PLUGIND], "--version"]).returncode, 0)
         self.assertEqual(daemon.run([base[PLUGIND], "--wrong"]).returncode, 2)
-        self.assertEqual(daemon.run(base + ["--families-dir", "/nowhere"]).returncode, 2)
+        self.assertEqual(daemon.run(base + ["--families-dir", daemon.place + "/none"]).returncode, 2)
         self.assertEqual(daemon.run(base + ["--state-dir", "/proc/none"]).returncode, 1)
         self.assertEqual(daemon.run(base + ["--socket", "/proc/none"]).returncode, 1)
         table = daemon.run([base[PLUGIND], "--help"]).stdout
@@ -474,6 +475,30 @@ class Kept(Case):
             generation = daemon.settle()["generation"]
             self.assertGreater(generation, last)
             last = generation
+
+    def test_what_has_left_can_still_be_asked_about_and_enabled(self):
+        for name, runtime, word in [
+            ("a", False, "disabled"),
+            ("a/square", False, "disabled"),
+            ("a", True, "disabled-runtime"),
+        ]:
+            daemon = self.stopped()
+            daemon.add("a")
+            daemon.start()
+            daemon.settle()
+            daemon.call("Disable", name=name, runtime=runtime)
+            daemon.remove("a")
+            daemon.call("Reload")
+            self.assertEqual(daemon.call("List")["plugins"], [])
+            reply = daemon.call("IsEnabled", name=name)
+            self.assertEqual((reply["enabled"], reply["state"]), (False, word))
+            self.assertTrue(daemon.call("Enable", name=name)["changed"])
+            with self.assertRaises(VarlinkError) as caught:
+                daemon.call("IsEnabled", name=name)
+            self.assertEqual(caught.exception.code, "no_such_plugin")
+            daemon.manifest("a")
+            daemon.call("Reload")
+            self.assertTrue(daemon.call("IsEnabled", name=name)["enabled"])
 
     def test_nx08_a_disabled_name_that_nobody_has_is_a_warning(self):
         for name in ("ab", "a/squar", "zzz"):
