@@ -67,13 +67,12 @@ static json_t *explain_all(const struct kp_query *query, struct kp_exclusions *e
 
 json_t *kp_explain_json(const struct kp_table *table, const struct kp_request *request)
 {
-	struct kp_query query;
+	struct kp_query *query = kp_query_new(table, request, NULL);
 	struct kp_exclusions *exclusions = malloc(sizeof(*exclusions));
-	json_t *candidates = NULL;
+	json_t *candidates = query && exclusions ? explain_all(query, exclusions) : NULL;
 
-	if (exclusions && kp_query_init(&query, table, request, NULL) == 0)
-		candidates = explain_all(&query, exclusions);
 	free(exclusions);
+	free(query);
 	return candidates;
 }
 
@@ -90,18 +89,19 @@ json_t *kp_override_reasons_json(
 	const struct kp_table *table, const struct kp_request *request)
 {
 	const char *value = override_of(request);
-	struct kp_query query;
+	struct kp_query *query = kp_query_new(table, request, NULL);
 	struct kp_exclusions *exclusions = malloc(sizeof(*exclusions));
 	size_t kernel;
 	json_t *list = NULL;
 
-	if (exclusions && kp_query_init(&query, table, request, NULL) == 0) {
+	if (query && exclusions) {
 		exclusions->count = 0;
-		if (value && kp_override_find(&query, value, &kernel, NULL) == 0)
-			kp_predicate_check(&query, kernel,
+		if (value && kp_override_find(query, value, &kernel, NULL) == 0)
+			kp_predicate_check(query, kernel,
 				request->force ? KP_SKIP_FIT : 0, exclusions, NULL);
 		list = exclusions_json(exclusions);
 	}
 	free(exclusions);
+	free(query);
 	return list;
 }

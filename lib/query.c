@@ -2,6 +2,7 @@
 /* Looks up what a request names: operation, solution, features, what is left out. */
 #include "lib/query.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -67,7 +68,7 @@ static void leave_out(struct kp_query *query, const char *name)
 	query->without[query->n_without++].kernel = kernel;
 }
 
-int kp_query_init(struct kp_query *query, const struct kp_table *table,
+static int init(struct kp_query *query, const struct kp_table *table,
 	const struct kp_request *request, struct kp_diag *diag)
 {
 	query->table = table;
@@ -88,4 +89,19 @@ int kp_query_init(struct kp_query *query, const struct kp_table *table,
 	if (kp_query_signature(query, diag) < 0 || kp_query_values(query, diag) < 0)
 		return -1;
 	return kp_query_devices(query, diag);
+}
+
+struct kp_query *kp_query_new(const struct kp_table *table,
+	const struct kp_request *request, struct kp_diag *diag)
+{
+	struct kp_query *query = malloc(sizeof(*query));
+
+	if (!query) {
+		kp_diag_no_memory(diag);
+		return NULL;
+	}
+	if (init(query, table, request, diag) == 0)
+		return query;
+	free(query);
+	return NULL;
 }

@@ -78,11 +78,12 @@ struct kp_query {
 };
 
 /*
- * Codes: unknown_operation, no_signature, missing_role, unknown_role,
- * unknown_trait, unknown_device, too_many. Allocates nothing; *query borrows table
- * and request.
+ * For one answer; the caller frees it with free(). It is too large for the stacks of
+ * applications' threads, and borrows table and request. NULL with the codes
+ * unknown_operation, no_signature, missing_role, unknown_role, unknown_trait,
+ * unknown_device, too_many, no_memory.
  */
-int kp_query_init(struct kp_query *query, const struct kp_table *table,
+struct kp_query *kp_query_new(const struct kp_table *table,
 	const struct kp_request *request, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 

@@ -136,8 +136,21 @@ static const unsigned char *family_of(const struct kp_table *table, const char *
 	return index == SIZE_MAX ? NULL : kp_table_family(table, index);
 }
 
+/* All names of it, by making what answers are made of. */
+static int check_all(const struct kp_table *table, const unsigned char *family,
+	struct kp_request *request, struct kp_diag *diag)
+{
+	/* `kernels` asks for all signatures by setting this; a select needs one. */
+	request->any_signature = !request->signature && !family;
+	struct kp_query *query = kp_query_new(table, request, diag);
+	int result = query ? 0 : -1;
+	request->any_signature = false;
+	free(query);
+	return result;
+}
+
 static int read_all(const struct kp_table *table, const json_t *root,
-	struct kp_request *request, struct kp_query *query, struct kp_diag *diag)
+	struct kp_request *request, struct kp_diag *diag)
 {
 	request->operation = kp_json_text(root, "operation");
 	request->solution = kp_json_text(root, "solution");
@@ -157,14 +170,7 @@ static int read_all(const struct kp_table *table, const json_t *root,
 			&request->n_without, diag) < 0 ||
 		read_platform(root, request, diag) < 0)
 		return -1;
-	/* `kernels` asks for all signatures by clearing this; a select needs one. */
-	if (!request->signature && !family) {
-		request->any_signature = true;
-		int result = kp_query_init(query, table, request, diag);
-		request->any_signature = false;
-		return result;
-	}
-	return kp_query_init(query, table, request, diag);
+	return check_all(table, family, request, diag);
 }
 
 int kp_request_from_json(const struct kp_table *table, const json_t *value,
@@ -175,11 +181,7 @@ int kp_request_from_json(const struct kp_table *table, const json_t *value,
 	if (kp_json_check(value, "", keys, COUNT(keys), NULL, diag) < 0)
 		return -1;
 	r.root = json_incref((json_t *)(uintptr_t)value);
-	struct kp_query *query = malloc(sizeof(*query));
-	int result =
-		query ? read_all(table, value, &r, query, diag) : kp_diag_no_memory(diag);
-	free(query);
-	if (result < 0) {
+	if (read_all(table, value, &r, diag) < 0) {
 		kp_request_finish(&r);
 		return -1;
 	}

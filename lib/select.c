@@ -2,7 +2,7 @@
 /* The decision: an override, or the first eligible kernel by rank. */
 #include "lib/select.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "lib/override.h"
 #include "lib/predicate.h"
@@ -149,28 +149,35 @@ static int by_rank(const struct kp_query *query, struct kp_decision *decision)
 	return 0;
 }
 
+static int decide(
+	const struct kp_query *query, struct kp_decision *decision, struct kp_diag *diag)
+{
+	if (kp_override_apply(query, decision, diag) < 0)
+		return -1;
+	if (decision->overridden)
+		decision->rank = kp_rank_of(query, decision->selected);
+	else if (by_rank(query, decision) < 0)
+		return kp_diag_no_memory(diag);
+	/* The family's own text, or the request's: both outlive the query. */
+	decision->signature = query->signature;
+	warn(query, decision);
+	warn_forced(query, decision);
+	warn_elsewhere(query, decision);
+	return 0;
+}
+
 int kp_select(const struct kp_table *table, const struct kp_request *request,
 	struct kp_decision *decision, struct kp_diag *diag)
 {
 	struct kp_decision d = {
 		.selected = SIZE_MAX, .fallback_from = SIZE_MAX, .equal = SIZE_MAX};
-	struct kp_query query;
+	struct kp_query *query = kp_query_new(table, request, diag);
+	int result = query ? decide(query, &d, diag) : -1;
 
-	if (kp_query_init(&query, table, request, diag) < 0)
-		return -1;
-	if (kp_override_apply(&query, &d, diag) < 0)
-		return -1;
-	if (d.overridden)
-		d.rank = kp_rank_of(&query, d.selected);
-	else if (by_rank(&query, &d) < 0)
-		return kp_diag_no_memory(diag);
-	/* The family's own text, or the request's: both outlive the query. */
-	d.signature = query.signature;
-	warn(&query, &d);
-	warn_forced(&query, &d);
-	warn_elsewhere(&query, &d);
-	*decision = d;
-	return 0;
+	free(query);
+	if (result == 0)
+		*decision = d;
+	return result;
 }
 
 void kp_decision_finish(struct kp_decision *decision)

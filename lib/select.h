@@ -110,7 +110,7 @@ void kp_request_finish(struct kp_request *request);
  * The decision for a request. Returns 0 also when nothing is eligible (selected
  * is SIZE_MAX). -1: override_ineligible (the message has the first predicate),
  * no_such_kernel for an override that names nothing, ambiguous_name,
- * missing_role, no_signature (no default and none given). Allocates only for warnings.
+ * missing_role, no_signature (no default and none given), no_memory.
  */
 int kp_select(const struct kp_table *table, const struct kp_request *request,
 	struct kp_decision *decision, struct kp_diag *diag)
