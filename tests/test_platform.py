@@ -26,6 +26,10 @@ int main(void)
 """
 
 
+# What of lib tells of a CPU: it is built for machines that no jansson is here for.
+PARTS = ("cpu.c", "cpu_detect.c", "text.c")
+
+
 class Emulated(unittest.TestCase):
     """One printer a compiler, run on the CPU models of one emulator."""
 
@@ -43,7 +47,7 @@ class Emulated(unittest.TestCase):
             file.write(PRINTER)
         command = [cls.compiler, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-static"]
         command += [f"-I{ROOT}", "-o", cls.program, source]
-        command += [os.path.join(ROOT, "lib", name) for name in ("cpu.c", "cpu_detect.c")]
+        command += [os.path.join(ROOT, "lib", name) for name in PARTS]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             cls.place.cleanup()
