@@ -34,8 +34,8 @@ void cache_finish(struct cache *cache);
 /*
  * Reads CACHE/probe into an initialized, empty cache; nothing there is fine. What is
  * older than CACHE_DAYS at `now` (seconds) stays out. A file that is wrong is
- * renamed to probe.damaged and *diag says why (code cache_damaged): 1. The directory is
- * made; where it cannot be used *diag says so (write_failed): 1. Blocks.
+ * renamed to probe.damaged and *diag says why (code cache_damaged): 1. A directory that
+ * is there and cannot be opened: 1, too (write_failed). Blocks.
  */
 int cache_read(struct cache *cache, const char *dir, int64_t now, struct kp_diag *diag)
 	__attribute__((warn_unused_result));

@@ -106,13 +106,14 @@ int cache_read(struct cache *cache, const char *dir, int64_t now, struct kp_diag
 	char *text;
 	size_t size;
 	int failed = 0;
-
-	/* What cannot be written later is said now. */
-	if (kp_file_make_dirs(dir, 0755, diag) < 0)
-		return 1;
 	int fd = open_dir(dir);
-	if (fd < 0)
-		return cannot_open(dir, diag);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0) {
+		(void)cannot_open(dir, diag);
+		return 1;
+	}
 	if (kp_file_read(fd, file_name, (size_t)CACHE_MIB << 20, &text, &size, &own) <
 		0) {
 		failed = strcmp(own.code, "missing_file") != 0;

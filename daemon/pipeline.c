@@ -11,6 +11,7 @@
 #include "daemon/memory.h"
 #include "daemon/stale.h"
 #include "daemon/way.h"
+#include "lib/file.h"
 
 enum { WIDTH = 2 }; /* of libuv's four threads */
 
@@ -184,8 +185,11 @@ static void open_work(struct lane_job *job)
 		store_open(pipeline->settings.store_dir, NULL, &pipeline->store_diag);
 	if (pipeline->store && pipeline->settings.system)
 		store_serve_all(pipeline->store);
-	opening->failed = cache_read(&pipeline->cache, pipeline->settings.cache_dir,
-		(int64_t)time(NULL), &opening->diag);
+	/* What could not be written later is said now. */
+	opening->failed = kp_file_make_dirs(pipeline->settings.cache_dir, 0755,
+				  &opening->diag) < 0 ||
+			  cache_read(&pipeline->cache, pipeline->settings.cache_dir,
+				  (int64_t)time(NULL), &opening->diag) != 0;
 }
 
 static void opened(struct lane_job *job)
