@@ -20,9 +20,8 @@
 enum { WORD_BYTES = 64, PATH_BYTES = 192, NAMES_OFFERED = 64 };
 
 struct idl {
-	json_t *types;	 /* name -> TYPE */
-	json_t *calls;	 /* method -> TYPE */
-	json_t *replies; /* method -> TYPE */
+	json_t *types; /* name -> TYPE */
+	json_t *calls; /* method -> TYPE */
 };
 
 struct reader {
@@ -141,8 +140,12 @@ static int declaration(struct reader *r, struct idl *idl)
 	}
 	if (json_object_set_new(idl->calls, name, of) < 0)
 		return -1;
-	return take(r, "->") ? json_object_set_new(idl->replies, name, type(r))
-			     : broken(r, "->");
+	if (!take(r, "->"))
+		return broken(r, "->");
+	/* Replies are ours: nobody has to check them here. */
+	json_t *reply = type(r);
+	json_decref(reply);
+	return reply ? 0 : -1;
 }
 
 struct idl *idl_new(const char *text, struct kp_diag *diag)
@@ -153,8 +156,8 @@ struct idl *idl_new(const char *text, struct kp_diag *diag)
 	kp_diag_no_memory(diag);
 	if (!idl)
 		return NULL;
-	*idl = (struct idl){json_object(), json_object(), json_object()};
-	bool is_whole = idl->types && idl->calls && idl->replies;
+	*idl = (struct idl){json_object(), json_object()};
+	bool is_whole = idl->types && idl->calls;
 	while (is_whole && (skip(&r), *r.at))
 		is_whole = declaration(&r, idl) == 0;
 	if (is_whole)
@@ -169,7 +172,6 @@ void idl_free(struct idl *idl)
 		return;
 	json_decref(idl->types);
 	json_decref(idl->calls);
-	json_decref(idl->replies);
 	free(idl);
 }
 
@@ -286,10 +288,4 @@ int idl_check_call(const struct idl *idl, const char *method, const json_t *para
 	struct kp_diag *diag)
 {
 	return check(idl, json_object_get(idl->calls, method), parameters, "", diag);
-}
-
-int idl_check_reply(const struct idl *idl, const char *method, const json_t *parameters,
-	struct kp_diag *diag)
-{
-	return check(idl, json_object_get(idl->replies, method), parameters, "", diag);
 }

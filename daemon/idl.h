@@ -22,8 +22,5 @@ void idl_free(struct idl *idl);
  */
 int idl_check_call(const struct idl *idl, const char *method, const json_t *parameters,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
-/* The same of a reply. */
-int idl_check_reply(const struct idl *idl, const char *method, const json_t *parameters,
-	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 #endif

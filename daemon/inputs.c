@@ -77,3 +77,25 @@ int inputs_read(const struct options *options, struct kp_families *families,
 	*families = (struct kp_families){0};
 	return -1;
 }
+
+static void look_for_dir(const char *what, const char *path, struct kp_diags *remarks)
+{
+	struct kp_diag diag;
+	struct stat st;
+	int error = stat(path, &st) < 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+
+	if (!error)
+		return;
+	kp_diag_set(&diag, "missing_directory", path,
+		"the directory of %s %s: %s; nothing is found there", what, path,
+		strerror(error));
+	kp_diags_add(remarks, &diag);
+}
+
+void inputs_look_for_dirs(const struct options *options, struct kp_diags *remarks)
+{
+	for (size_t i = 0; i < options->n_manifest_dirs && !options->has_usual_dirs; i++)
+		look_for_dir("manifests", options->manifest_dirs[i], remarks);
+	if (!options->has_usual_plugin_dir)
+		look_for_dir("plugins", options->plugin_dir, remarks);
+}

@@ -20,4 +20,10 @@ int inputs_read(const struct options *options, struct kp_families *families,
 	struct kp_platform *platform, struct kp_diags *warnings, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/*
+ * Adds a remark (missing_directory) for each directory of manifests or libraries that
+ * somebody named and that is not there: it may come later.
+ */
+void inputs_look_for_dirs(const struct options *options, struct kp_diags *remarks);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plugind: reads its options, then lets the daemon live. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,8 +8,7 @@
 #include "daemon/inputs.h"
 #include "daemon/options.h"
 
-/* See options_help. */
-enum { EXIT_CONFIG = 2 };
+enum { EXIT_CONFIG = 2, /* see options_help */ THREADS_LEAST = 4 };
 
 static void complain(const struct kp_diag *diag)
 {
@@ -16,25 +16,32 @@ static void complain(const struct kp_diag *diag)
 	(void)fprintf(stderr, "plugind: %s\n", kp_diag_text(diag, text, sizeof(text)));
 }
 
+static void complain_all(struct kp_diags *diags)
+{
+	for (size_t i = 0; i < diags->count; i++)
+		complain(&diags->items[i]);
+	kp_diags_finish(diags);
+}
+
 /* --check-config: every problem on a line; nothing is started. */
 static int check(const struct options *options)
 {
 	struct kp_families families;
 	struct kp_platform platform;
-	struct kp_diags warnings = {0};
+	struct kp_diags warnings = {0}, remarks = {0};
 	struct kp_diag diag;
 
 	int result = inputs_read(options, &families, &platform, &warnings, &diag);
-	for (size_t i = 0; i < warnings.count; i++)
-		complain(&warnings.items[i]);
+	bool is_right = result == 0 && warnings.count == 0;
+	inputs_look_for_dirs(options, &remarks);
+	complain_all(&warnings);
+	complain_all(&remarks);
 	if (result < 0) {
 		complain(&diag);
 	} else {
 		kp_families_finish(&families);
 		kp_platform_finish(&platform);
 	}
-	bool is_right = result == 0 && warnings.count == 0;
-	kp_diags_finish(&warnings);
 	if (is_right)
 		(void)puts("ok");
 	return is_right ? EXIT_SUCCESS : EXIT_CONFIG;
@@ -79,11 +86,25 @@ static int act(const struct options *options)
 	return serve(options);
 }
 
+/*
+ * libuv looks at this once, before its first thread. With fewer, files that are
+ * hashed hold up the writing of decisions: lanes (daemon/lane.h) count on four.
+ */
+static void have_threads(void)
+{
+	static const char variable[] = "UV_THREADPOOL_SIZE";
+	const char *value = getenv(variable);
+
+	if (value && strtol(value, NULL, 10) < THREADS_LEAST)
+		(void)setenv(variable, "4", 1);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
 	struct kp_diag diag;
 
+	have_threads();
 	if (options_read(argc, argv, &options, &diag) < 0) {
 		complain(&diag);
 		return EXIT_CONFIG;

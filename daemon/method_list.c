@@ -2,6 +2,7 @@
 /* List, Info and Kernels: what there is. */
 #include "daemon/method.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -290,20 +291,59 @@ static json_t *kernels_json(struct daemon *daemon, const json_t *parameters)
 		kp_registry_pending(daemon->registry));
 }
 
+/* The families of operations in byte order, each once: `families` are the caller's. */
+static size_t families_of(const char *const *operations, char **families)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; operations[i]; i++) {
+		size_t length = strcspn(operations[i], "/");
+		if (n && strncmp(families[n - 1], operations[i], length) == 0 &&
+			!families[n - 1][length])
+			continue;
+		families[n] = strndup(operations[i], length);
+		n += families[n] != NULL;
+	}
+	return n;
+}
+
+/* What was meant may be one of both; where it is neither, these are the families. */
+static void fail_with_offer(struct call *call, const char *asked, const char **operations,
+	size_t count, char **families)
+{
+	const char *const *names = (const char *const *)families;
+	size_t n = families_of(operations, families);
+	bool is_family = !strchr(asked, '/');
+	const char *nearest = is_family ? kp_text_nearest(asked, names, n) : NULL;
+	char offer[KP_TEXT_OFFER];
+	struct kp_diag diag;
+
+	if (!nearest)
+		nearest = kp_text_nearest(asked, operations, count);
+	if (nearest)
+		(void)snprintf(offer, sizeof(offer), "; did you mean %s?", nearest);
+	else
+		kp_text_offer(asked, names, n, "the families are", offer);
+	kp_diag_set(&diag, "unknown_operation", asked,
+		"no plugin has an operation or a family %s%s", asked, offer);
+	call_fail(call, &diag, nearest);
+	while (n > 0)
+		free(families[--n]);
+}
+
 static void fail_unknown(struct daemon *daemon, struct call *call, const char *asked)
 {
 	const char **operations = kp_table_operations(daemon_table(daemon));
-	struct kp_diag diag;
-	size_t n = 0;
+	size_t count = 0;
 
-	while (operations && operations[n])
-		n++;
-	const char *nearest = operations ? kp_text_nearest(asked, operations, n) : NULL;
-	kp_diag_set(&diag, "unknown_operation", asked,
-		"no plugin has an operation %s%s%s%s", asked,
-		nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
-	call_fail(call, &diag, nearest);
+	while (operations && operations[count])
+		count++;
+	char **families = calloc(count + 1, sizeof(*families));
+	if (operations && families)
+		fail_with_offer(call, asked, operations, count, families);
+	else
+		call_reply(call, NULL);
+	free(families);
 	free(operations);
 }
 

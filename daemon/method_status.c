@@ -2,6 +2,7 @@
 /* Status, Version and Layers: how the daemon is. */
 #include "daemon/method.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,9 +14,11 @@
 #include "daemon/scan.h"
 #include "daemon/server.h"
 #include "daemon/wait.h"
+#include "kplug/plugin.h"
+#include "lib/json.h"
 #include "lib/message.h"
-
-static const char runtime_layer[] = "/run/kplug/plugins.d";
+#include "lib/place.h"
+#include "lib/table_read.h"
 
 /* ---- Status ---- */
 
@@ -33,7 +36,7 @@ static json_t *dirs_json(const struct daemon *daemon)
 	json_t *array = json_array();
 	for (size_t i = 0; i < daemon->options->n_manifest_dirs; i++)
 		(void)json_array_append_new(
-			array, json_string(daemon->options->manifest_dirs[i]));
+			array, kp_json_clean_string(daemon->options->manifest_dirs[i]));
 	return array;
 }
 
@@ -92,32 +95,47 @@ static json_t *warnings_json(const struct daemon *daemon)
 	return array;
 }
 
+/* Of active plugins: what is disabled, or served for the time being, does not count. */
+static json_int_t count_kernels(
+	const struct kp_table *table, const struct kp_registry *registry)
+{
+	json_int_t n = 0;
+
+	for (size_t i = 0; i < kp_table_kernels(table); i++) {
+		enum kp_state state;
+		const char *plugin = kp_table_kernel_plugin(table, i);
+		n += kp_registry_state(registry, plugin, &state) &&
+		     state == KP_STATE_ACTIVE;
+	}
+	return n;
+}
+
 static json_t *status_json(struct daemon *daemon)
 {
 	const struct options *options = daemon->options;
-	const struct kp_table *table = daemon_table(daemon);
 	uint64_t up_ms = uv_now(&daemon->loop) - daemon->started_ms;
 	size_t counts[KP_STATES];
 
+	json_int_t kernels = count_kernels(daemon_table(daemon), daemon->registry);
 	kp_registry_states(daemon->registry, counts);
 	bool degraded = counts[KP_STATE_REJECTED] || counts[KP_STATE_FAILED] ||
 			counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING] ||
 			daemon->lost.count;
 	return json_pack(
-		"{s:s, s:i, s:I, s:s, s:s, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
-		"s:o, s:s, s:o, s:o}",
+		"{s:s, s:i, s:I, s:s, s:o, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
+		"s:o, s:o, s:o, s:o}",
 		"version", KP_VERSION, "pid", (int)getpid(), "uptime_s",
 		(json_int_t)(up_ms / 1000), "mode",
-		options->system ? "system" : "private", "socket", options->socket,
-		"state", scan_has_settled(daemon->scan) ? "ready" : "starting",
-		"degraded", degraded, "generation", (json_int_t)daemon->generation.number,
-		"plugins", counts_json(counts), "kernels",
-		(json_int_t)kp_table_kernels(table), "clients",
+		options->system ? "system" : "private", "socket",
+		kp_json_clean_string(options->socket), "state",
+		scan_has_settled(daemon->scan) ? "ready" : "starting", "degraded",
+		degraded, "generation", (json_int_t)daemon->generation.number, "plugins",
+		counts_json(counts), "kernels", kernels, "clients",
 		(json_int_t)server_clients(daemon->server), "pending",
 		kp_registry_pending(daemon->registry), "workers", workers_json(daemon),
-		"manifest_dirs", dirs_json(daemon), "plugin_dir", options->plugin_dir,
-		"platform", kp_platform_json(&daemon->platform), "warnings",
-		warnings_json(daemon));
+		"manifest_dirs", dirs_json(daemon), "plugin_dir",
+		kp_json_clean_string(options->plugin_dir), "platform",
+		kp_platform_json(&daemon->platform), "warnings", warnings_json(daemon));
 }
 
 struct progress {
@@ -174,22 +192,40 @@ static void status(struct daemon *daemon, struct call *call)
 
 static void version(struct daemon *daemon, struct call *call)
 {
+	char abi[32];
+
 	(void)daemon;
+	(void)snprintf(abi, sizeof(abi), "%u.%u", KP_ABI_MAJOR, KP_ABI_MINOR);
 	call_reply(call,
 		json_pack("{s:s, s:i, s:s, s:s}", "version", KP_VERSION, "protocol",
-			KP_PROTOCOL_VERSION, "abi", "0.0", "build", "cc " __VERSION__));
+			KP_PROTOCOL_VERSION, "abi", abi, "build", "cc " __VERSION__));
 }
 
+static bool is_layer(const struct options *options, const char *path)
+{
+	for (size_t i = 0; i < options->n_manifest_dirs; i++)
+		if (strcmp(options->manifest_dirs[i], path) == 0)
+			return true;
+	return false;
+}
+
+/* What a user's daemon reads of the machine is not its user's to write. */
 static void layers(struct daemon *daemon, struct call *call)
 {
 	const struct options *options = daemon->options;
-	bool has_runtime = false;
+	char *runtime = kp_place_runtime_layer(options->system);
 
-	for (size_t i = 0; i < options->n_manifest_dirs; i++)
-		has_runtime |= strcmp(options->manifest_dirs[i], runtime_layer) == 0;
-	call_reply(call, json_pack("{s:o, s:s, s:s?}", "manifest_dirs", dirs_json(daemon),
-				 "mask_dir", options->manifest_dirs[0], "runtime_dir",
-				 has_runtime ? runtime_layer : NULL));
+	if (!runtime) {
+		call_reply(call, NULL);
+		return;
+	}
+	call_reply(
+		call, json_pack("{s:o, s:o, s:o}", "manifest_dirs", dirs_json(daemon),
+			      "mask_dir", kp_json_clean_string(options->manifest_dirs[0]),
+			      "runtime_dir",
+			      is_layer(options, runtime) ? kp_json_clean_string(runtime)
+							 : json_null()));
+	free(runtime);
 }
 
 const struct method method_status[] = {

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "installed.h"
+#include "daemon/defaults.h"
 #include "lib/file.h"
 #include "lib/json.h"
 #include "lib/place.h"
@@ -296,29 +298,11 @@ static int read_file(struct options *options, const char *path, struct kp_diag *
 	return result;
 }
 
-/* Where the file is when nobody names one; malloc'ed, NULL: nowhere. */
-static char *usual_file(bool system)
-{
-	const char *home = getenv("XDG_CONFIG_HOME");
-	char *path = NULL;
-	int n;
-
-	if (system)
-		n = asprintf(&path, "%s/kplug/plugind.json", KP_SYSCONFDIR);
-	else if (home && home[0] == '/')
-		n = asprintf(&path, "%s/kplug/plugind.json", home);
-	else if ((home = getenv("HOME")) && home[0] == '/')
-		n = asprintf(&path, "%s/.config/kplug/plugind.json", home);
-	else
-		return NULL;
-	return n < 0 ? NULL : path;
-}
-
 static int read_config(struct options *options, struct kp_diag *diag)
 {
 	if (options->config)
 		return read_file(options, options->config, diag);
-	options->config = usual_file(options->system);
+	options->config = kp_place_config_file(options->system);
 	if (!options->config)
 		return 0;
 	if (access(options->config, F_OK) == 0)
@@ -326,46 +310,6 @@ static int read_config(struct options *options, struct kp_diag *diag)
 	free(options->config);
 	options->config = NULL;
 	return 0;
-}
-
-static int fill_dirs(struct options *options, struct kp_diag *diag)
-{
-	if (options->manifest_dirs)
-		return 0;
-	char **dirs = kp_place_manifest_dirs(options->system);
-	int result = dirs ? 0 : kp_diag_no_memory(diag);
-	for (size_t i = 0; dirs && dirs[i] && result == 0; i++)
-		result = add_dir(options, NULL, dirs[i], diag);
-	kp_place_free(dirs);
-	return result;
-}
-
-static int fill_defaults(struct options *options, struct kp_diag *diag)
-{
-	const struct {
-		char **at;
-		char *value;
-	} defaults[] = {
-		{&options->plugin_dir, kp_place_find("plugins")},
-		{&options->families_dir, kp_place_find("families")},
-		{&options->worker, kp_place_find("plugin-worker")},
-		{&options->state_dir, kp_place_state_dir(options->system)},
-		{&options->cache_dir, kp_place_cache_dir(options->system)},
-		{&options->socket, kp_place_socket(options->system)},
-	};
-	int result = 0;
-
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
-		if (*defaults[i].at)
-			free(defaults[i].value);
-		else
-			*defaults[i].at = defaults[i].value;
-		if (!*defaults[i].at)
-			result = kp_diag_no_memory(diag);
-	}
-	if (!options->log_level)
-		options->log_level = LOG_INFO;
-	return result < 0 ? result : fill_dirs(options, diag);
 }
 
 static int check_socket(const struct options *options, struct kp_diag *diag)
@@ -385,7 +329,7 @@ int options_read(int argc, char **argv, struct options *options, struct kp_diag 
 		goto fail;
 	if (options->action == OPTIONS_HELP || options->action == OPTIONS_VERSION)
 		return 0;
-	if (read_config(options, diag) < 0 || fill_defaults(options, diag) < 0 ||
+	if (read_config(options, diag) < 0 || defaults_fill(options, diag) < 0 ||
 		check_socket(options, diag) < 0)
 		goto fail;
 	return 0;
@@ -417,6 +361,11 @@ void options_help(FILE *out)
 		(void)fprintf(out, "  %-22s %s\n", left, rows[i].help);
 	}
 	(void)fputs(
+		"\nLayers of manifests, highest first, where none is given: with "
+		"--system\n" KP_SYSCONFDIR
+		"/kplug/plugins.d, /run/kplug/plugins.d and those beside the\n"
+		"plugins; else $XDG_CONFIG_HOME/kplug/plugins.d and\n"
+		"$XDG_RUNTIME_DIR/kplug/plugins.d over these.\n"
 		"\nThe file holds the same with _ for -; manifest_dir is an array; a\n"
 		"relative path counts from the file's directory. Without --config it is\n"
 		"$XDG_CONFIG_HOME/kplug/plugind.json, with --system " KP_SYSCONFDIR

@@ -27,6 +27,8 @@ struct options {
 	char **manifest_dirs; /* highest first */
 	char *plugin_dir, *families_dir, *state_dir, *cache_dir, *socket, *worker;
 	char *platform; /* a file, or NULL: detect */
+	/* Nobody named them: they may be missing, and what leads there is made. */
+	bool has_usual_dirs, has_usual_plugin_dir, has_usual_socket;
 	enum log_level log_level;
 };
 

@@ -152,6 +152,12 @@ static int update(struct scan *scan, const char *force, bool fresh, struct kp_di
 
 int scan_retry(struct scan *scan, const char *plugin, struct kp_diag *diag)
 {
+	/* Without manifests the registry would take all plugins for gone. */
+	if (!scan->has_read)
+		return kp_diag_set(diag, "busy", plugin,
+			"%s cannot be tried again yet: the directories of manifests have "
+			"not been read since the start",
+			plugin);
 	return update(scan, plugin, true, diag);
 }
 
@@ -234,11 +240,22 @@ static void watch_dirs(struct scan *scan)
 	scan->has_watched = true;
 }
 
-static void log_warnings(struct scan *scan)
+static bool is_among(const struct kp_diags *diags, const struct kp_diag *diag)
+{
+	for (size_t i = 0; i < diags->count; i++)
+		if (strcmp(diags->items[i].code, diag->code) == 0 &&
+			strcmp(diags->items[i].message, diag->message) == 0)
+			return true;
+	return false;
+}
+
+/* What is new since the last look: the rest has been said. */
+static void log_warnings(struct scan *scan, const struct kp_diags *before)
 {
 	const struct kp_diags *warnings = &scan->survey.manifests.warnings;
 	for (size_t i = 0; i < warnings->count; i++)
-		log_diag(&scan->daemon->log, LOG_WARNING, &warnings->items[i]);
+		if (!is_among(before, &warnings->items[i]))
+			log_diag(&scan->daemon->log, LOG_WARNING, &warnings->items[i]);
 }
 
 static int take_survey(struct scan *scan)
@@ -247,11 +264,9 @@ static int take_survey(struct scan *scan)
 
 	scan->survey = scan->next;
 	scan->next = (struct survey){0};
-	/* The registry may still read the manifests of before. */
 	int result = update(scan, NULL, false, &scan->diag);
+	log_warnings(scan, &before.manifests.warnings);
 	survey_finish(&before);
-	if (result == 0)
-		log_warnings(scan);
 	return result;
 }
 

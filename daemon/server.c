@@ -241,7 +241,31 @@ static int bind_socket(struct server *server, bool system, struct kp_diag *diag)
 	return 0;
 }
 
-static int make_directory(const char *path, bool system, struct kp_diag *diag)
+/* Where nobody named the socket all that leads there is made. */
+static int make_usual(
+	const char *path, const char *directory, bool system, struct kp_diag *diag)
+{
+	struct kp_diag why;
+
+	if (kp_file_make_dirs(directory, system ? 0755 : 0700, &why) == 0)
+		return 0;
+	return kp_diag_set(diag, why.code, path,
+		"%s (for the socket %s): %sgive --socket", why.message, path,
+		system ? "" : "set XDG_RUNTIME_DIR or ");
+}
+
+/* Else a name that is mistyped must not become a tree of directories. */
+static int make_last(const char *directory, bool system, struct kp_diag *diag)
+{
+	if (mkdir(directory, system ? 0755 : 0700) == 0 || errno == EEXIST)
+		return 0;
+	return kp_diag_set(diag, "write_failed", directory,
+		"cannot make the directory %s for the socket: %s", directory,
+		strerror(errno));
+}
+
+static int make_directory(
+	const char *path, const struct options *options, struct kp_diag *diag)
 {
 	char *directory = strdup(path);
 	if (!directory)
@@ -250,7 +274,9 @@ static int make_directory(const char *path, bool system, struct kp_diag *diag)
 	int result = 0;
 	if (slash && slash != directory) {
 		*slash = '\0';
-		result = kp_file_make_dirs(directory, system ? 0755 : 0700, diag);
+		result = options->has_usual_socket
+				 ? make_usual(path, directory, options->system, diag)
+				 : make_last(directory, options->system, diag);
 	}
 	free(directory);
 	return result;
@@ -339,8 +365,8 @@ int server_open(struct daemon *daemon, const char *path, struct server **out,
 		kp_diag_no_memory(diag);
 		goto fail;
 	}
-	if (make_directory(path, system, diag) < 0 || take_lock(server, diag) < 0 ||
-		clear_path(daemon, path, diag) < 0 ||
+	if (make_directory(path, daemon->options, diag) < 0 ||
+		take_lock(server, diag) < 0 || clear_path(daemon, path, diag) < 0 ||
 		bind_socket(server, system, diag) < 0 || start_polling(server, diag) < 0)
 		goto fail;
 	*out = server;

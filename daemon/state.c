@@ -67,8 +67,12 @@ static int take_lock(struct state *state, struct kp_diag *diag)
 
 static int open_dir(struct state *state, bool system, struct kp_diag *diag)
 {
-	if (kp_file_make_dirs(state->path, system ? 0711 : 0700, diag) < 0)
-		return -1;
+	struct kp_diag why;
+
+	if (kp_file_make_dirs(state->path, system ? 0711 : 0700, &why) < 0)
+		return kp_diag_set(diag, why.code, state->path,
+			"%s (for the state directory %s): give --state-dir", why.message,
+			state->path);
 	state->dir = open(state->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (state->dir < 0)
 		return kp_diag_set(diag, "write_failed", state->path,

@@ -108,8 +108,3 @@ void waits_look(struct daemon *daemon)
 		wait = wait->next;
 	}
 }
-
-bool waits_are_empty(const struct waits *waits)
-{
-	return !waits->first;
-}

@@ -41,7 +41,4 @@ void wait_for(
 /* Asks all of them. */
 void waits_look(struct daemon *daemon);
 
-/* The end of the daemon: their clients have been closed before. */
-bool waits_are_empty(const struct waits *waits);
-
 #endif

@@ -14,7 +14,7 @@
 #include "installed.h"
 #define owned_text __attribute__((cleanup(free_text))) char *
 
-enum { LAYERS = 4, PASSWD_BYTES = 4096 };
+enum { LAYERS = 5, PASSWD_BYTES = 4096 };
 
 static void free_text(char **text)
 {
@@ -120,22 +120,43 @@ static char *xdg(const char *variable, const char *preset, const char *rest)
 	return base ? text_new("%s/%s/kplug%s", base, preset, rest) : NULL;
 }
 
-char **kp_place_manifest_dirs(int system)
+/* Below the directory of what lasts as long as the user is logged in. */
+static char *runtime(const char *rest)
+{
+	const char *named = secure_getenv("XDG_RUNTIME_DIR");
+
+	if (named && named[0] == '/')
+		return text_new("%s/kplug%s", named, rest);
+	return text_new("/run/user/%u/kplug%s", (unsigned)geteuid(), rest);
+}
+
+char *kp_place_runtime_layer(bool system)
+{
+	return system ? strdup("/run/kplug/plugins.d") : runtime("/plugins.d");
+}
+
+/* Puts it behind the others; false when there is none. */
+static bool add(char **list, size_t *n, char *item)
+{
+	if (item)
+		list[(*n)++] = item;
+	return item != NULL;
+}
+
+char **kp_place_manifest_dirs(bool system)
 {
 	char **list = calloc(LAYERS + 1, sizeof(*list));
 	size_t n = 0;
 
 	if (!list)
 		return NULL;
-	/* A user without a home has no layer of their own. */
-	list[n] = system ? NULL : xdg("XDG_CONFIG_HOME", ".config", "/plugins.d");
-	n += list[n] != NULL;
-	list[n] = strdup(KP_SYSCONFDIR "/kplug/plugins.d");
-	if (list[n])
-		list[++n] = strdup("/run/kplug/plugins.d");
-	if (list[n])
-		list[++n] = kp_place_find("plugins/plugins.d");
-	if (list[n])
+	/* A user without a home has no configuration of their own. */
+	if (!system)
+		(void)add(list, &n, xdg("XDG_CONFIG_HOME", ".config", "/plugins.d"));
+	if ((system || add(list, &n, kp_place_runtime_layer(false))) &&
+		add(list, &n, strdup(KP_SYSCONFDIR "/kplug/plugins.d")) &&
+		add(list, &n, kp_place_runtime_layer(true)) &&
+		add(list, &n, kp_place_find("plugins/plugins.d")))
 		return list;
 	kp_place_free(list);
 	return NULL;
@@ -148,24 +169,24 @@ void kp_place_free(char **list)
 	free(list);
 }
 
-char *kp_place_state_dir(int system)
+char *kp_place_state_dir(bool system)
 {
 	return system ? strdup("/var/lib/kplug")
 		      : xdg("XDG_STATE_HOME", ".local/state", "");
 }
 
-char *kp_place_cache_dir(int system)
+char *kp_place_cache_dir(bool system)
 {
 	return system ? strdup("/var/cache/kplug") : xdg("XDG_CACHE_HOME", ".cache", "");
 }
 
-char *kp_place_socket(int system)
+char *kp_place_socket(bool system)
 {
-	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+	return system ? strdup("/run/kplug/plugind.sock") : runtime("/plugind.sock");
+}
 
-	if (system)
-		return strdup("/run/kplug/plugind.sock");
-	if (runtime && runtime[0] == '/')
-		return text_new("%s/kplug/plugind.sock", runtime);
-	return text_new("/run/user/%u/kplug/plugind.sock", (unsigned)geteuid());
+char *kp_place_config_file(bool system)
+{
+	return system ? strdup(KP_SYSCONFDIR "/kplug/plugind.json")
+		      : xdg("XDG_CONFIG_HOME", ".config", "/plugind.json");
 }

@@ -3,6 +3,7 @@
 #ifndef KP_LIB_PLACE_H
 #define KP_LIB_PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -18,19 +19,28 @@ char *kp_place_find(const char *part);
 /*
  * Default manifest directories, highest first: for the system
  * SYSCONFDIR/kplug/plugins.d, /run/kplug/plugins.d and "plugins/plugins.d" of
- * kp_place_find; for a user $XDG_CONFIG_HOME/kplug/plugins.d over those.
- * NULL-terminated, the caller's, with kp_place_free; NULL when memory is exhausted.
+ * kp_place_find; for a user $XDG_CONFIG_HOME/kplug/plugins.d and their runtime layer
+ * over those. NULL-terminated, the caller's, with kp_place_free; NULL when memory is
+ * exhausted.
  */
-char **kp_place_manifest_dirs(int system);
+char **kp_place_manifest_dirs(bool system);
 void kp_place_free(char **list);
 
 /*
- * State, cache and socket for the system, else by XDG; without XDG_RUNTIME_DIR
- * the socket is below /run/user/UID. malloc'ed; NULL when memory is exhausted or,
- * for state and cache, when the user has no home directory.
+ * The layer that lasts until the next boot: /run/kplug/plugins.d; a user's is
+ * $XDG_RUNTIME_DIR/kplug/plugins.d. malloc'ed; NULL when memory is exhausted.
  */
-char *kp_place_state_dir(int system);
-char *kp_place_cache_dir(int system);
-char *kp_place_socket(int system);
+char *kp_place_runtime_layer(bool system);
+
+/*
+ * State, cache, socket and the daemon's configuration file for the system, else by
+ * XDG; without XDG_RUNTIME_DIR what is there is below /run/user/UID. malloc'ed; NULL
+ * when memory is exhausted or, but for the socket, when the user has no home
+ * directory.
+ */
+char *kp_place_state_dir(bool system);
+char *kp_place_cache_dir(bool system);
+char *kp_place_socket(bool system);
+char *kp_place_config_file(bool system);
 
 #endif

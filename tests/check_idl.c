@@ -90,18 +90,6 @@ START_TEST(a_misspelt_member_is_met_with_the_nearest)
 }
 END_TEST
 
-START_TEST(replies_are_checked_likewise)
-{
-	json_t *reply = json_pack("{s:s, s:i, s:s, s:s}", "version", "1", "protocol", 1,
-		"abi", "0.0", "build", "");
-	ck_assert_int_eq(idl_check_reply(idl, "Version", reply, &diag), 0);
-	json_object_del(reply, "abi");
-	ck_assert_int_eq(idl_check_reply(idl, "Version", reply, &diag), -1);
-	ck_assert_str_eq(diag.object, "abi");
-	json_decref(reply);
-}
-END_TEST
-
 START_TEST(every_method_of_the_interface_has_a_handler)
 {
 	const char *at = kp_interface_text;
@@ -146,7 +134,6 @@ int main(void)
 	tcase_add_loop_test(tcase, wrong_parameters_are_refused_by_their_path, 0,
 		sizeof(wrong) / sizeof(wrong[0]));
 	tcase_add_test(tcase, a_misspelt_member_is_met_with_the_nearest);
-	tcase_add_test(tcase, replies_are_checked_likewise);
 	tcase_add_test(tcase, every_method_of_the_interface_has_a_handler);
 	tcase_add_loop_test(tcase, a_broken_description_is_refused, 0,
 		sizeof(broken) / sizeof(broken[0]));

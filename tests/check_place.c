@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(system_layers_are_operator_runtime_and_package)
 {
-	char **dirs = kp_place_manifest_dirs(1);
+	char **dirs = kp_place_manifest_dirs(true);
 	ck_assert_ptr_nonnull(dirs);
 	ck_assert_str_eq(dirs[0], KP_SYSCONFDIR "/kplug/plugins.d");
 	ck_assert_str_eq(dirs[1], "/run/kplug/plugins.d");
@@ -144,12 +144,15 @@ END_TEST
 START_TEST(user_layer_lies_over_those_of_the_system)
 {
 	setenv("XDG_CONFIG_HOME", "/some/config", 1);
-	char **dirs = kp_place_manifest_dirs(0);
+	setenv("XDG_RUNTIME_DIR", "/some/run", 1);
+	char **dirs = kp_place_manifest_dirs(false);
 	ck_assert_ptr_nonnull(dirs);
 	ck_assert_str_eq(dirs[0], "/some/config/kplug/plugins.d");
-	ck_assert_str_eq(dirs[1], KP_SYSCONFDIR "/kplug/plugins.d");
-	ck_assert_ptr_nonnull(dirs[3]);
-	ck_assert_ptr_null(dirs[4]);
+	ck_assert_str_eq(dirs[1], "/some/run/kplug/plugins.d");
+	ck_assert_str_eq(dirs[2], KP_SYSCONFDIR "/kplug/plugins.d");
+	ck_assert_str_eq(dirs[3], "/run/kplug/plugins.d");
+	ck_assert_ptr_nonnull(dirs[4]);
+	ck_assert_ptr_null(dirs[5]);
 	kp_place_free(dirs);
 }
 END_TEST
@@ -166,9 +169,12 @@ START_TEST(directories_of_a_user_are_those_of_xdg)
 	setenv("XDG_STATE_HOME", "/x/state", 1);
 	setenv("XDG_CACHE_HOME", "/x/cache", 1);
 	setenv("XDG_RUNTIME_DIR", "/x/run", 1);
-	is(kp_place_state_dir(0), "/x/state/kplug");
-	is(kp_place_cache_dir(0), "/x/cache/kplug");
-	is(kp_place_socket(0), "/x/run/kplug/plugind.sock");
+	is(kp_place_state_dir(false), "/x/state/kplug");
+	is(kp_place_cache_dir(false), "/x/cache/kplug");
+	is(kp_place_socket(false), "/x/run/kplug/plugind.sock");
+	is(kp_place_runtime_layer(false), "/x/run/kplug/plugins.d");
+	setenv("XDG_CONFIG_HOME", "/x/config", 1);
+	is(kp_place_config_file(false), "/x/config/kplug/plugind.json");
 }
 END_TEST
 
@@ -179,20 +185,27 @@ START_TEST(without_xdg_they_are_below_home_and_run_user)
 	unsetenv("XDG_RUNTIME_DIR");
 	setenv("XDG_CACHE_HOME", "not/absolute", 1);
 	setenv("HOME", "/home/x", 1);
-	is(kp_place_state_dir(0), "/home/x/.local/state/kplug");
-	is(kp_place_cache_dir(0), "/home/x/.cache/kplug");
+	is(kp_place_state_dir(false), "/home/x/.local/state/kplug");
+	is(kp_place_cache_dir(false), "/home/x/.cache/kplug");
 	snprintf(runtime, sizeof(runtime), "/run/user/%u/kplug/plugind.sock",
 		(unsigned)geteuid());
-	is(kp_place_socket(0), runtime);
+	is(kp_place_socket(false), runtime);
+	snprintf(runtime, sizeof(runtime), "/run/user/%u/kplug/plugins.d",
+		(unsigned)geteuid());
+	is(kp_place_runtime_layer(false), runtime);
+	unsetenv("XDG_CONFIG_HOME");
+	is(kp_place_config_file(false), "/home/x/.config/kplug/plugind.json");
 }
 END_TEST
 
 START_TEST(directories_of_the_system_are_fixed)
 {
 	setenv("XDG_STATE_HOME", "/x/state", 1);
-	is(kp_place_state_dir(1), "/var/lib/kplug");
-	is(kp_place_cache_dir(1), "/var/cache/kplug");
-	is(kp_place_socket(1), "/run/kplug/plugind.sock");
+	is(kp_place_state_dir(true), "/var/lib/kplug");
+	is(kp_place_cache_dir(true), "/var/cache/kplug");
+	is(kp_place_socket(true), "/run/kplug/plugind.sock");
+	is(kp_place_runtime_layer(true), "/run/kplug/plugins.d");
+	is(kp_place_config_file(true), KP_SYSCONFDIR "/kplug/plugind.json");
 }
 END_TEST
 
@@ -205,7 +218,7 @@ static int answer_as_copy(const char *what)
 		free(found);
 		return EXIT_SUCCESS;
 	}
-	char **dirs = kp_place_manifest_dirs(1);
+	char **dirs = kp_place_manifest_dirs(true);
 	printf("%s", dirs ? dirs[2] : "");
 	kp_place_free(dirs);
 	return EXIT_SUCCESS;

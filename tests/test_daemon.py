@@ -95,6 +95,32 @@ class Options(Case):
                 self.assertIn(word, done.stderr)
         self.assertFalse(os.path.exists(daemon.state_dir))
 
+    def test_check_config_tells_of_directories_that_are_not_there_yet(self):
+        daemon = self.stopped(layers=2)
+        os.rmdir(daemon.manifest_dirs[1])
+        for option, path in [
+            (None, daemon.manifest_dirs[1]),
+            ("--manifest-dir", os.path.join(daemon.place, "mistyped")),
+            ("--plugin-dir", os.path.join(daemon.place, "plugens")),
+        ]:
+            with self.subTest(option=option):
+                more = [option, path] if option else []
+                done = daemon.run(daemon.command() + more + ["--check-config"])
+                self.assertEqual((done.returncode, done.stdout), (0, "ok\n"))
+                self.assertIn(path + ": No such file or directory", done.stderr)
+                self.assertFalse(os.path.exists(path))
+        # What nobody named may be missing without a word.
+        base = [daemon.command()[PLUGIND], "--socket", daemon.socket, "--check-config"]
+        self.assertEqual(daemon.run(base).stderr, "")
+
+    def test_a_small_pool_of_threads_does_not_hold_up_decisions(self):
+        for size in ("1", "0", "nonsense"):
+            daemon = self.stopped(env={"UV_THREADPOOL_SIZE": size})
+            daemon.add("a")
+            daemon.start()
+            daemon.settle()
+            self.assertGreaterEqual(len(os.listdir(f"/proc/{daemon.pid}/task")), 5)
+
     def test_t73_each_exit_status_is_what_the_table_says(self):
         daemon = self.stopped()
         base = daemon.command()
@@ -136,6 +162,76 @@ class Socket(Case):
                 self.assertIn("107", done.stderr)
                 self.assertFalse(os.path.exists(daemon.state_dir))
                 self.assertEqual([n for n in os.listdir(daemon.place) if "xxx" in n], [])
+
+    def test_only_the_last_directory_of_a_named_socket_is_made(self):
+        daemon = self.stopped()
+        for path, made in [("run/plugind.sock", True), ("no/where/plugind.sock", False)]:
+            daemon.socket = os.path.join(daemon.place, path)
+            if made:
+                daemon.start()
+                self.assertEqual(daemon.stop(), 0)
+                continue
+            done = daemon.run()
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(os.path.dirname(daemon.socket), done.stderr)
+            self.assertIn("for the socket", done.stderr)
+            self.assertFalse(os.path.exists(os.path.join(daemon.place, "no")))
+
+    def test_the_usual_socket_has_its_directories_made_or_says_what_to_set(self):
+        daemon = self.stopped()
+        command = daemon.command()
+        at = command.index("--socket")
+        del command[at : at + 2]
+        daemon.env["XDG_RUNTIME_DIR"] = os.path.join(daemon.place, "run", "user")
+        daemon.socket = os.path.join(daemon.place, "run", "user", "kplug", "plugind.sock")
+        daemon.spawn(command)
+        wait_until(daemon.is_ready, "plugind's socket")
+        self.assertEqual(daemon.stop(), 0)
+        daemon.env["XDG_RUNTIME_DIR"] = "/proc/nobody"
+        done = daemon.run(command)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("set XDG_RUNTIME_DIR or give --socket", done.stderr)
+        self.assertIn("for the socket", done.stderr)
+
+    def test_the_layer_of_a_user_that_a_mask_until_logout_goes_to_is_theirs(self):
+        daemon = self.stopped()
+        base = daemon.command()
+        while "--manifest-dir" in base:
+            at = base.index("--manifest-dir")
+            del base[at : at + 2]
+        runtime = os.path.join(daemon.place, "run")
+        daemon.env.update(XDG_RUNTIME_DIR=runtime)
+        layer = os.path.join(runtime, "kplug", "plugins.d")
+        for more, told in [
+            ([], layer),
+            (["--manifest-dir", daemon.manifest_dirs[0]], None),
+            (["--manifest-dir", daemon.manifest_dirs[0], "--manifest-dir", layer], layer),
+            # That of the machine is none of theirs, even where it is read.
+            (["--manifest-dir", "/run/kplug/plugins.d"], None),
+        ]:
+            with self.subTest(more=more):
+                daemon.spawn(base + more)
+                wait_until(daemon.is_ready, "plugind's socket")
+                self.assertEqual(daemon.call("Layers")["runtime_dir"], told)
+                self.assertEqual(daemon.stop(), 0)
+
+    def test_paths_need_not_be_utf8(self):
+        daemon = self.stopped()
+        odd = os.path.join(daemon.place, os.fsdecode(b"od\xffd"))
+        os.mkdir(odd)
+        daemon.manifest_dirs = [odd]
+        daemon.plugin_dir = odd
+        daemon.socket = os.path.join(odd, "plugind.sock")
+        daemon.start()
+        status = daemon.settle()
+        shown = daemon.place + "/od\\xffd"
+        self.assertEqual(status["manifest_dirs"], [shown])
+        self.assertEqual(status["plugin_dir"], shown)
+        self.assertEqual(status["socket"], shown + "/plugind.sock")
+        self.assertEqual(daemon.call("Layers")["mask_dir"], shown)
+        daemon.add("a")
+        wait_until(lambda: daemon.plugins().get("a"), "a to be found")
+        self.assertEqual(daemon.call("Info", name="a")["plugin"]["manifest"], shown + "/a.json")
 
     def test_t67_a_second_daemon_says_who_is_running(self):
         daemon = self.daemon()

@@ -358,6 +358,62 @@ class Listed(Case):
             self.assertTrue(plugin["since"], name)
         self.assertIn("it hurts", plugins["off"]["reason"]["message"])
 
+    def test_kernels_of_active_plugins_are_counted(self):
+        daemon = self.stopped()
+        daemon.add("a", [kernel("one"), kernel("two")])
+        daemon.add("b", [kernel("three")])
+        daemon.add("crash", [kernel("four")], before=CRASH)
+        daemon.start()
+        self.assertEqual(daemon.settle()["kernels"], 3)
+        daemon.call("Disable", name="a/one")
+        self.assertEqual(daemon.call("Status")["kernels"], 3)
+        self.assertEqual(daemon.plugins()["a"]["disabled_kernels"], ["one"])
+        self.assertEqual(daemon.plugins()["b"]["disabled_kernels"], [])
+        daemon.call("Disable", name="a")
+        self.assertEqual(daemon.call("Status")["kernels"], 1)
+        daemon.call("Disable", name="b")
+        self.assertEqual(daemon.call("Status")["kernels"], 0)
+
+    def test_families_and_operations_are_offered_whatever_their_case(self):
+        daemon = self.stopped()
+        daemon.add("a", [kernel("mm", "gemm/mm", signatures=["a=f32,b=f32,c=f32"]), kernel()])
+        daemon.start()
+        daemon.settle()
+        for wrong, nearest in [
+            ("GEM", "gemm"),
+            ("gem", "gemm"),
+            ("GEMM", "gemm"),
+            ("gemm/mn", "gemm/mm"),
+            ("elementwise/SQUARES", "elementwise/square"),
+            ("elementwize", "elementwise"),
+            ("zzzzzzzzzzzzz", None),
+        ]:
+            with self.subTest(wrong=wrong), self.assertRaises(VarlinkError) as caught:
+                daemon.call("Kernels", operation=wrong)
+            self.assertEqual(caught.exception.code, "unknown_operation")
+            self.assertEqual(caught.exception.parameters["nearest"], nearest)
+            words = nearest or "the families are "
+            self.assertIn(words, caught.exception.parameters["message"])
+
+    def test_a_warning_is_logged_when_it_is_new_and_not_at_every_look(self):
+        daemon = self.stopped(layers=2)
+        os.rmdir(daemon.manifest_dirs[0])
+        write(daemon.manifest_dirs[0], "no directory")
+        daemon.start()
+        daemon.settle()
+        for _ in range(3):
+            daemon.call("Reload")
+        self.assertEqual(daemon.log().count("[unreadable_directory]"), 1)
+        self.assertIn("unreadable_directory", [w["code"] for w in daemon.settle()["warnings"]])
+        os.unlink(daemon.manifest_dirs[0])
+        os.mkdir(daemon.manifest_dirs[0])
+        daemon.call("Reload")
+        self.assertEqual(daemon.settle()["warnings"], [])
+        os.rmdir(daemon.manifest_dirs[0])
+        write(daemon.manifest_dirs[0], "no directory")
+        daemon.call("Reload")
+        self.assertEqual(daemon.log().count("[unreadable_directory]"), 2)
+
     def test_list_filters_by_state_and_family_and_shows_the_unclaimed(self):
         daemon = self.stopped()
         daemon.add("a")

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Options from the usual places. */
+#include "daemon/defaults.h"
+
+#include <stdlib.h>
+
+#include "daemon/options.h"
+#include "lib/place.h"
+
+static int fill_dirs(struct options *options, struct kp_diag *diag)
+{
+	options->has_usual_dirs = !options->manifest_dirs;
+	if (options->manifest_dirs)
+		return 0;
+	options->manifest_dirs = kp_place_manifest_dirs(options->system);
+	if (!options->manifest_dirs)
+		return kp_diag_no_memory(diag);
+	while (options->manifest_dirs[options->n_manifest_dirs])
+		options->n_manifest_dirs++;
+	return 0;
+}
+
+/* Takes `usual`; NULL: there is no home directory to put it in, or no memory. */
+static int fill_path(
+	char **at, const char *option, char *usual, bool *is_usual, struct kp_diag *diag)
+{
+	if (is_usual)
+		*is_usual = !*at;
+	if (*at)
+		free(usual);
+	else
+		*at = usual;
+	if (*at)
+		return 0;
+	return kp_diag_set(diag, "usage", option,
+		"there is no home directory (or no memory) for a usual %s: give --%s",
+		option, option);
+}
+
+int defaults_fill(struct options *options, struct kp_diag *diag)
+{
+	const struct {
+		char **at;
+		const char *option;
+		char *usual;
+		bool *is_usual;
+	} defaults[] = {
+		{&options->plugin_dir, "plugin-dir", kp_place_find("plugins"),
+			&options->has_usual_plugin_dir},
+		{&options->families_dir, "families-dir", kp_place_find("families"), NULL},
+		{&options->worker, "worker", kp_place_find("plugin-worker"), NULL},
+		{&options->state_dir, "state-dir", kp_place_state_dir(options->system),
+			NULL},
+		{&options->cache_dir, "cache-dir", kp_place_cache_dir(options->system),
+			NULL},
+		{&options->socket, "socket", kp_place_socket(options->system),
+			&options->has_usual_socket},
+	};
+	int result = 0;
+
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		if (fill_path(defaults[i].at, defaults[i].option, defaults[i].usual,
+			    defaults[i].is_usual, diag) < 0)
+			result = -1;
+	if (!options->log_level)
+		options->log_level = LOG_INFO;
+	return result < 0 ? result : fill_dirs(options, diag);
+}
