@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's end of `plugin-worker --launcher` (daemon/worker/launcher.h):
+ * The daemon's end of `plugin-worker --launcher` (daemon/worker/serve.h):
  * starts it, passes it jobs, tells of its messages and its end. Knows no queue.
  */
 #ifndef KP_DAEMON_LAUNCHER_H

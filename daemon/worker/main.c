@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/worker/job.h"
-#include "daemon/worker/launcher.h"
+#include "daemon/worker/serve.h"
 #include "daemon/worker/offline.h"
 #include "daemon/worker/process.h"
 
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
 	if (argc == 2 && strcmp(mode, "--launcher") == 0)
-		return launcher_serve();
+		return serve();
 	if (argc == 3 && strcmp(mode, "--job") == 0)
 		return run_job(argv[2]);
 	if (argc == 3 && strcmp(mode, "--identify") == 0)

@@ -39,6 +39,6 @@ struct job_kind {
 };
 extern const struct job_kind job_identify; /* {"kind","file"}; fds: the library */
 extern const struct job_kind job_probe;	   /* {"kind","stored","note","file"} */
-extern const struct job_kind job_bench;	   /* see bench.c */
+extern const struct job_kind job_bench;	   /* see measure.c */
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Scratch memory of a measured kernel is what it was asked to be. */
-#include "daemon/worker/bench_host.h"
+#include "daemon/worker/measure_host.h"
 
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct bench_host host;
+static struct measure_host host;
 
 static unsigned char *scratch(size_t bytes, size_t align)
 {
@@ -16,7 +16,7 @@ static unsigned char *scratch(size_t bytes, size_t align)
 
 START_TEST(address_is_aligned_however_far)
 {
-	bench_host_init(&host);
+	measure_host_init(&host);
 	for (size_t align = 1; align <= 16 << 20; align *= 2) {
 		unsigned char *at = scratch(3, align);
 		ck_assert_ptr_nonnull(at);
@@ -28,7 +28,7 @@ END_TEST
 
 START_TEST(pieces_do_not_overlap)
 {
-	bench_host_init(&host);
+	measure_host_init(&host);
 	unsigned char *a = scratch(100, 64), *b = scratch(100, 64), *c = scratch(1, 1);
 	ck_assert(b >= a + 100);
 	ck_assert(c >= b + 100);
@@ -37,7 +37,7 @@ END_TEST
 
 START_TEST(what_does_not_fit_is_refused)
 {
-	bench_host_init(&host);
+	measure_host_init(&host);
 	ck_assert_ptr_null(scratch(SIZE_MAX, 1));
 	ck_assert_ptr_null(scratch(SIZE_MAX - 5, 64));
 	ck_assert_ptr_null(scratch(1, (size_t)1 << 63));
@@ -49,19 +49,19 @@ END_TEST
 
 START_TEST(next_call_has_all_of_it_again)
 {
-	bench_host_init(&host);
+	measure_host_init(&host);
 	unsigned char *first = scratch(host.size, 1);
 	ck_assert_ptr_nonnull(first);
 	ck_assert_ptr_null(scratch(1, 1));
-	bench_host_reset(&host);
+	measure_host_reset(&host);
 	ck_assert_ptr_eq(scratch(1, 1), first);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("bench_host");
-	TCase *t = tcase_create("bench_host");
+	Suite *s = suite_create("measure_host");
+	TCase *t = tcase_create("measure_host");
 	tcase_add_test(t, address_is_aligned_however_far);
 	tcase_add_test(t, pieces_do_not_overlap);
 	tcase_add_test(t, what_does_not_fit_is_refused);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors of a call, filled, poisoned and compared. */
-#include "daemon/worker/bench_case.h"
+#include "daemon/worker/measure_case.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 /* ---- reading the job ------------------------------------------------------------- */
 
-static int read_family(struct bench_case *c, const json_t *job, struct kp_diag *diag)
+static int read_family(struct measure_case *c, const json_t *job, struct kp_diag *diag)
 {
 	char *text = json_dumps(json_object_get(job, "family"), JSON_COMPACT);
 
@@ -31,9 +31,10 @@ static const json_t *asked_attribute(const json_t *job, const char *name)
 	return json_object_get(json_object_get(job, "attributes"), name);
 }
 
-static int read_attributes(struct bench_case *c, const json_t *job, struct kp_diag *diag)
+static int read_attributes(
+	struct measure_case *c, const json_t *job, struct kp_diag *diag)
 {
-	if (c->family.n_attributes > BENCH_ATTRIBUTES)
+	if (c->family.n_attributes > MEASURE_ATTRIBUTES)
 		return kp_diag_set(diag, "too_large", NULL,
 			"the family has %zu attributes", c->family.n_attributes);
 	for (size_t i = 0; i < c->family.n_attributes; i++) {
@@ -51,7 +52,7 @@ static int read_attributes(struct bench_case *c, const json_t *job, struct kp_di
 	return 0;
 }
 
-static int read_job(struct bench_case *c, const json_t *job, struct kp_diag *diag)
+static int read_job(struct measure_case *c, const json_t *job, struct kp_diag *diag)
 {
 	const char *signature = json_string_value(json_object_get(job, "signature"));
 
@@ -74,7 +75,7 @@ static bool is_output(const struct kp_role *role)
 	return role->direction != KP_IN;
 }
 
-static int lay_out(struct bench_case *c, size_t i, struct kp_diag *diag)
+static int lay_out(struct measure_case *c, size_t i, struct kp_diag *diag)
 {
 	const struct kp_role *role = &c->family.roles[i];
 	struct kp_format format;
@@ -91,7 +92,7 @@ static int lay_out(struct bench_case *c, size_t i, struct kp_diag *diag)
 	return 0;
 }
 
-static int check_memory(const struct bench_case *c, struct kp_diag *diag)
+static int check_memory(const struct measure_case *c, struct kp_diag *diag)
 {
 	const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	size_t most = pages > 0 ? (size_t)pages / 2 * (size_t)page : SIZE_MAX;
@@ -107,14 +108,14 @@ static int check_memory(const struct bench_case *c, struct kp_diag *diag)
 	return 0;
 }
 
-static int fill(struct bench_case *c, size_t i, struct kp_diag *diag)
+static int fill(struct measure_case *c, size_t i, struct kp_diag *diag)
 {
 	return kp_fill(
 		&c->family, &c->family.roles[i], &c->shape, c->seed, &c->memory[i], diag);
 }
 
 /* Kernels may rely on the alignment of an element, and on no more. */
-static int map_tensor(struct bench_case *c, size_t i, struct kp_diag *diag)
+static int map_tensor(struct measure_case *c, size_t i, struct kp_diag *diag)
 {
 	const struct kp_role *role = &c->family.roles[i];
 	struct kp_layout *layout = &c->layouts[i];
@@ -131,7 +132,7 @@ static int map_tensor(struct bench_case *c, size_t i, struct kp_diag *diag)
 	return 0;
 }
 
-int bench_case_init(struct bench_case *c, const json_t *job, struct kp_diag *diag)
+int measure_case_init(struct measure_case *c, const json_t *job, struct kp_diag *diag)
 {
 	if (read_job(c, job, diag) < 0)
 		return -1;
@@ -143,10 +144,10 @@ int bench_case_init(struct bench_case *c, const json_t *job, struct kp_diag *dia
 	for (size_t i = 0; i < c->family.n_roles; i++)
 		if (c->tensors[i] && map_tensor(c, i, diag) < 0)
 			return -1;
-	return bench_case_poison(c, diag);
+	return measure_case_poison(c, diag);
 }
 
-int bench_case_poison(struct bench_case *c, struct kp_diag *diag)
+int measure_case_poison(struct measure_case *c, struct kp_diag *diag)
 {
 	for (size_t i = 0; i < c->family.n_roles; i++) {
 		const struct kp_role *role = &c->family.roles[i];
@@ -185,7 +186,8 @@ static int write_all(int fd, const char *bytes, size_t size, struct kp_diag *dia
 	return 0;
 }
 
-int bench_case_write_expected(const struct bench_case *c, int fd, struct kp_diag *diag)
+int measure_case_write_expected(
+	const struct measure_case *c, int fd, struct kp_diag *diag)
 {
 	for (size_t i = 0; i < c->family.n_roles; i++)
 		if (c->tensors[i] && is_output(&c->family.roles[i]) &&
@@ -194,7 +196,7 @@ int bench_case_write_expected(const struct bench_case *c, int fd, struct kp_diag
 	return 0;
 }
 
-static size_t bytes_of_results(const struct bench_case *c)
+static size_t bytes_of_results(const struct measure_case *c)
 {
 	size_t bytes = 0;
 
@@ -204,7 +206,7 @@ static size_t bytes_of_results(const struct bench_case *c)
 	return bytes;
 }
 
-int bench_case_map_expected(struct bench_case *c, int fd, struct kp_diag *diag)
+int measure_case_map_expected(struct measure_case *c, int fd, struct kp_diag *diag)
 {
 	static const unsigned char nothing[1];
 	struct stat st;
@@ -225,7 +227,7 @@ int bench_case_map_expected(struct bench_case *c, int fd, struct kp_diag *diag)
 	return 0;
 }
 
-static int compare(struct bench_case *c, size_t i, const unsigned char *expected,
+static int compare(struct measure_case *c, size_t i, const unsigned char *expected,
 	struct kp_diag *diag)
 {
 	struct kp_layout layout = c->layouts[i];
@@ -259,7 +261,7 @@ static bool is_poison(enum kp_element element, const char *at)
 	return true;
 }
 
-static int look_for_poison(const struct bench_case *c, size_t i, struct kp_diag *diag)
+static int look_for_poison(const struct measure_case *c, size_t i, struct kp_diag *diag)
 {
 	const char *name = c->family.roles[i].name;
 	struct kp_walk walk = kp_walk_start(&c->memory[i]);
@@ -274,7 +276,7 @@ static int look_for_poison(const struct bench_case *c, size_t i, struct kp_diag 
 		   : 0;
 }
 
-int bench_case_check(struct bench_case *c, struct kp_diag *diag)
+int measure_case_check(struct measure_case *c, struct kp_diag *diag)
 {
 	const unsigned char *expected = c->expected;
 

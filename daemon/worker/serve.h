@@ -3,8 +3,8 @@
  * The parent of all workers: `plugin-worker --launcher`. One thread, so that
  * fork is safe; started once by the daemon, which so never forks itself.
  */
-#ifndef KP_WORKER_LAUNCHER_H
-#define KP_WORKER_LAUNCHER_H
+#ifndef KP_WORKER_SERVE_H
+#define KP_WORKER_SERVE_H
 
 enum { LAUNCHER_SOCKET = 3 };
 
@@ -18,6 +18,6 @@ enum { LAUNCHER_SOCKET = 3 };
  *   {"lost": id, "message": text}: the job could not be run, or its keeper died.
  * Returns the exit status.
  */
-int launcher_serve(void);
+int serve(void);
 
 #endif

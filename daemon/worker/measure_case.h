@@ -3,8 +3,8 @@
  * What a kernel is measured on: the tensors and attributes of one call of a
  * family, in fenced memory, and the results that are expected. Knows no kernel.
  */
-#ifndef KP_WORKER_BENCH_CASE_H
-#define KP_WORKER_BENCH_CASE_H
+#ifndef KP_WORKER_MEASURE_CASE_H
+#define KP_WORKER_MEASURE_CASE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -18,9 +18,9 @@
 #include "lib/format.h"
 #include "lib/tensor.h"
 
-enum { BENCH_ATTRIBUTES = 64 };
+enum { MEASURE_ATTRIBUTES = 64 };
 
-struct bench_case {
+struct measure_case {
 	struct kp_family family;
 	struct kp_signature signature;
 	struct kp_shape shape;
@@ -31,7 +31,7 @@ struct bench_case {
 	struct kp_layout layouts[KP_FAMILY_ROLES];
 	struct kp_tensor memory[KP_FAMILY_ROLES];
 	const struct kp_tensor *tensors[KP_FAMILY_ROLES];
-	union kp_value attributes[BENCH_ATTRIBUTES];
+	union kp_value attributes[MEASURE_ATTRIBUTES];
 
 	const unsigned char *expected; /* of the outputs, mapped; NULL: not known */
 	size_t expected_size;
@@ -46,24 +46,24 @@ struct bench_case {
  * the tensors do not fit half of the machine's memory. Zero it first; it must not move
  * afterwards, and is freed by the end of the process.
  */
-int bench_case_init(struct bench_case *c, const json_t *job, struct kp_diag *diag)
+int measure_case_init(struct measure_case *c, const json_t *job, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 /* Makes the outputs such that what a kernel leaves alone is seen; inputs as at first. */
-int bench_case_poison(struct bench_case *c, struct kp_diag *diag)
+int measure_case_poison(struct measure_case *c, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 /* The results in a file, one after the other; written, and mapped for reading. */
-int bench_case_write_expected(const struct bench_case *c, int fd, struct kp_diag *diag)
-	__attribute__((warn_unused_result));
-int bench_case_map_expected(struct bench_case *c, int fd, struct kp_diag *diag)
+int measure_case_write_expected(const struct measure_case *c, int fd,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+int measure_case_map_expected(struct measure_case *c, int fd, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 /*
  * Are all fences whole (else code out_of_bounds) and the outputs right (else
  * wrong)? Without expected results an output that is still poison throughout is wrong.
  */
-int bench_case_check(struct bench_case *c, struct kp_diag *diag)
+int measure_case_check(struct measure_case *c, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A host of one thread. */
-#include "daemon/worker/bench_host.h"
+#include "daemon/worker/measure_host.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void write_log(void *context, int level, const char *text)
 
 static void *take_scratch(void *context, size_t bytes, size_t align)
 {
-	struct bench_host *host = context;
+	struct measure_host *host = context;
 	size_t from, to;
 
 	if (!host->scratch || align == 0 || (align & (align - 1)))
@@ -58,12 +58,12 @@ static int is_cancelled(void *context)
 	return 0;
 }
 
-void bench_host_init(struct bench_host *host)
+void measure_host_init(struct measure_host *host)
 {
 	void *map = mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	*host = (struct bench_host){
+	*host = (struct measure_host){
 		.host = {KP_SIZED(struct kp_host), host, write_log, take_scratch, run_all,
 			is_cancelled},
 		.scratch = map == MAP_FAILED ? NULL : map,
@@ -71,7 +71,7 @@ void bench_host_init(struct bench_host *host)
 	};
 }
 
-void bench_host_reset(struct bench_host *host)
+void measure_host_reset(struct measure_host *host)
 {
 	host->used = 0;
 }

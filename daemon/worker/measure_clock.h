@@ -4,30 +4,30 @@
  * 20 us, so that the clock's own cost does not count; caches are warm. Outputs are
  * poisoned before, and checked after, the samples 1, 2, 4, 8, ... and the last.
  */
-#ifndef KP_WORKER_BENCH_CLOCK_H
-#define KP_WORKER_BENCH_CLOCK_H
+#ifndef KP_WORKER_MEASURE_CLOCK_H
+#define KP_WORKER_MEASURE_CLOCK_H
 
-#include "daemon/worker/bench_kernel.h"
+#include "daemon/worker/measure_kernel.h"
 #include "lib/stats.h"
 
 enum {
-	BENCH_SAMPLES = 30, /* at least, ... */
-	BENCH_SAMPLES_MOST = 65536,
+	MEASURE_SAMPLES = 30, /* at least, ... */
+	MEASURE_SAMPLES_MOST = 65536,
 };
 
-struct bench_times {
+struct measure_times {
 	struct kp_stats stats; /* microseconds of one call */
 	unsigned warmup;       /* calls that were not timed */
 	unsigned repeats;      /* calls of a sample */
 };
 
 /*
- * Takes samples for time_s seconds, and on until there are BENCH_SAMPLES, but not
- * longer than 10 time_s; never fewer than 3. Codes of bench_kernel_run and
- * bench_case_check.
+ * Takes samples for time_s seconds, and on until there are MEASURE_SAMPLES, but not
+ * longer than 10 time_s; never fewer than 3. Codes of measure_kernel_run and
+ * measure_case_check.
  */
-int bench_time(struct bench_kernel *kernel, struct bench_case *c, double time_s,
-	struct bench_times *times, struct kp_diag *diag)
+int measure_time(struct measure_kernel *kernel, struct measure_case *c, double time_s,
+	struct measure_times *times, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading a kernel in the order that kplug/plugin.h promises to plugins. */
-#include "daemon/worker/bench_kernel.h"
+#include "daemon/worker/measure_kernel.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static const char *verdict_of(int status)
 }
 
 /* 0 for KP_OK, else *diag. */
-static int judge(
-	struct bench_kernel *kernel, const char *function, int raw, struct kp_diag *diag)
+static int judge(struct measure_kernel *kernel, const char *function, int raw,
+	struct kp_diag *diag)
 {
 	char status[64];
 
@@ -49,7 +49,7 @@ static int fail(struct kp_diag *diag, const struct kp_diag *cause)
 
 /* What identify found and judged before; read again, since only the file is trusted. */
 static int read_note(
-	struct bench_kernel *kernel, const char *stored, struct kp_diag *diag)
+	struct measure_kernel *kernel, const char *stored, struct kp_diag *diag)
 {
 	struct elf_image image = {0};
 	struct kp_diags warnings = {0};
@@ -69,7 +69,7 @@ static int read_note(
 }
 
 static int open_plugin(
-	struct bench_kernel *kernel, const json_t *job, struct kp_diag *diag)
+	struct measure_kernel *kernel, const json_t *job, struct kp_diag *diag)
 {
 	const char *stored = json_string_value(json_object_get(job, "stored"));
 	const char *name = json_string_value(json_object_get(job, "kernel"));
@@ -88,7 +88,7 @@ static int open_plugin(
 }
 
 static int start_plugin(
-	struct bench_kernel *kernel, const json_t *job, struct kp_diag *diag)
+	struct measure_kernel *kernel, const json_t *job, struct kp_diag *diag)
 {
 	const struct kp_plugin *plugin = kernel->loaded.plugin;
 	const json_t *config = json_object_get(job, "config");
@@ -109,7 +109,7 @@ static int start_plugin(
 	return 0;
 }
 
-static int load_kernel(struct bench_kernel *kernel, struct kp_diag *diag)
+static int load_kernel(struct measure_kernel *kernel, struct kp_diag *diag)
 {
 	void *device_state = NULL;
 
@@ -126,7 +126,7 @@ static int load_kernel(struct bench_kernel *kernel, struct kp_diag *diag)
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-static void make_call(struct bench_kernel *kernel, struct bench_case *c)
+static void make_call(struct measure_kernel *kernel, struct measure_case *c)
 {
 	kernel->device =
 		(struct kp_device){KP_SIZED(struct kp_device), .type = KP_DEVICE_CPU};
@@ -144,7 +144,7 @@ static void make_call(struct bench_kernel *kernel, struct bench_case *c)
 }
 
 /* Calls need with the same tensors, but without data. */
-static int ask_need(struct bench_kernel *kernel, const struct bench_case *c,
+static int ask_need(struct measure_kernel *kernel, const struct measure_case *c,
 	struct kp_need *need, struct kp_diag *diag)
 {
 	struct kp_tensor memory[KP_FAMILY_ROLES];
@@ -162,7 +162,7 @@ static int ask_need(struct bench_kernel *kernel, const struct bench_case *c,
 }
 
 /* 0 bytes: no memory, NULL. */
-static int give(struct bench_case *c, const char *name, uint64_t bytes, uint64_t align,
+static int give(struct measure_case *c, const char *name, uint64_t bytes, uint64_t align,
 	void **memory, struct kp_diag *diag)
 {
 	struct kp_diag cause;
@@ -184,7 +184,7 @@ static int give(struct bench_case *c, const char *name, uint64_t bytes, uint64_t
 }
 
 static int meet_need(
-	struct bench_kernel *kernel, struct bench_case *c, struct kp_diag *diag)
+	struct measure_kernel *kernel, struct measure_case *c, struct kp_diag *diag)
 {
 	struct kp_need need = {.size = (uint32_t)sizeof(need)};
 	struct kp_call *call = &kernel->call;
@@ -204,19 +204,19 @@ static int meet_need(
 		&call->host_plan, diag);
 }
 
-static int make_plan(struct bench_kernel *kernel, struct kp_diag *diag)
+static int make_plan(struct measure_kernel *kernel, struct kp_diag *diag)
 {
 	if (!kernel->functions->plan)
 		return 0;
 	kp_error_reset(&kernel->error);
-	bench_host_reset(&kernel->host);
+	measure_host_reset(&kernel->host);
 	return judge(kernel, "plan", kernel->functions->plan(&kernel->call), diag);
 }
 
-int bench_kernel_open(struct bench_kernel *kernel, const struct report *report,
-	const json_t *job, struct bench_case *c, struct kp_diag *diag)
+int measure_kernel_open(struct measure_kernel *kernel, const struct report *report,
+	const json_t *job, struct measure_case *c, struct kp_diag *diag)
 {
-	bench_host_init(&kernel->host);
+	measure_host_init(&kernel->host);
 	make_call(kernel, c);
 	report_stage(report, "bench load");
 	if (open_plugin(kernel, job, diag) < 0)
@@ -234,7 +234,7 @@ int bench_kernel_open(struct bench_kernel *kernel, const struct report *report,
 	return make_plan(kernel, diag);
 }
 
-void bench_kernel_close(struct bench_kernel *kernel, const struct report *report)
+void measure_kernel_close(struct measure_kernel *kernel, const struct report *report)
 {
 	const struct kp_plugin *plugin = kernel->loaded.plugin;
 
@@ -246,8 +246,8 @@ void bench_kernel_close(struct bench_kernel *kernel, const struct report *report
 		plugin->stop(kernel->call.state);
 }
 
-int bench_kernel_run(struct bench_kernel *kernel, struct kp_diag *diag)
+int measure_kernel_run(struct measure_kernel *kernel, struct kp_diag *diag)
 {
 	kp_error_reset(&kernel->error);
-	return judge(kernel, "run", bench_kernel_call(kernel), diag);
+	return judge(kernel, "run", measure_kernel_call(kernel), diag);
 }

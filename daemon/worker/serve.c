@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Serves the daemon's requests for workers; knows nothing of what jobs mean. */
-#include "daemon/worker/launcher.h"
+#include "daemon/worker/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -234,7 +234,7 @@ static bool prepare(struct launcher *launcher)
 	return launcher->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-int launcher_serve(void)
+int serve(void)
 {
 	struct launcher launcher = {.signals = -1};
 	if (!prepare(&launcher)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Warm-up, samples, and the checks between them. */
-#include "daemon/worker/bench_clock.h"
+#include "daemon/worker/measure_clock.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -18,15 +18,15 @@ static double now(void)
 }
 
 /* Until the kernel has shown how long it takes when nothing is new to it. */
-static int warm_up(struct bench_kernel *kernel, double time_s, struct bench_times *times,
-	struct kp_diag *diag)
+static int warm_up(struct measure_kernel *kernel, double time_s,
+	struct measure_times *times, struct kp_diag *diag)
 {
 	double most = time_s / 4 < warmup_most_s ? time_s / 4 : warmup_most_s;
 	double start = now(), fastest = 1e9;
 
 	do {
 		double before = now();
-		if (bench_kernel_run(kernel, diag) < 0)
+		if (measure_kernel_run(kernel, diag) < 0)
 			return -1;
 		double took = now() - before;
 		fastest = took < fastest ? took : fastest;
@@ -39,21 +39,21 @@ static int warm_up(struct bench_kernel *kernel, double time_s, struct bench_time
 	return 0;
 }
 
-static int take_sample(struct bench_kernel *kernel, unsigned repeats, double *sample)
+static int take_sample(struct measure_kernel *kernel, unsigned repeats, double *sample)
 {
 	int status = 0;
 	double before = now();
 
 	for (unsigned i = 0; i < repeats; i++)
-		status |= bench_kernel_call(kernel);
+		status |= measure_kernel_call(kernel);
 	*sample = (now() - before) / repeats;
 	return status;
 }
 
 /* A status was lost in the sum: the call is made again to hear it. */
-static int say_failure(struct bench_kernel *kernel, struct kp_diag *diag)
+static int say_failure(struct measure_kernel *kernel, struct kp_diag *diag)
 {
-	if (bench_kernel_run(kernel, diag) < 0)
+	if (measure_kernel_run(kernel, diag) < 0)
 		return -1;
 	return kp_diag_set(diag, "error", "run",
 		"run failed while it was timed, and not when it was called again");
@@ -63,32 +63,34 @@ static bool wants_more(size_t count, double elapsed, double time_s)
 {
 	if (count < SAMPLES_LEAST)
 		return true;
-	if (count >= BENCH_SAMPLES_MOST)
+	if (count >= MEASURE_SAMPLES_MOST)
 		return false;
-	return elapsed < time_s || (count < BENCH_SAMPLES && elapsed < PATIENCE * time_s);
+	return elapsed < time_s ||
+	       (count < MEASURE_SAMPLES && elapsed < PATIENCE * time_s);
 }
 
 /* What a call does to its own inputs cannot be checked after several calls. */
-static bool is_checked(const struct bench_case *c, size_t number)
+static bool is_checked(const struct measure_case *c, size_t number)
 {
 	return !c->drifts && (number & (number - 1)) == 0;
 }
 
 /* One sample, perhaps with a check around it; the check's time does not count. */
-static int sample(struct bench_kernel *kernel, struct bench_case *c, size_t number,
+static int sample(struct measure_kernel *kernel, struct measure_case *c, size_t number,
 	unsigned repeats, double *seconds, struct kp_diag *diag)
 {
 	bool checked = is_checked(c, number);
 
-	if (checked && bench_case_poison(c, diag) < 0)
+	if (checked && measure_case_poison(c, diag) < 0)
 		return -1;
 	if (take_sample(kernel, repeats, seconds) != 0)
 		return say_failure(kernel, diag);
-	return checked ? bench_case_check(c, diag) : 0;
+	return checked ? measure_case_check(c, diag) : 0;
 }
 
-static int take_samples(struct bench_kernel *kernel, struct bench_case *c, double time_s,
-	struct bench_times *times, double *samples, size_t *count, struct kp_diag *diag)
+static int take_samples(struct measure_kernel *kernel, struct measure_case *c,
+	double time_s, struct measure_times *times, double *samples, size_t *count,
+	struct kp_diag *diag)
 {
 	double start = now();
 	size_t n = 0;
@@ -99,16 +101,16 @@ static int take_samples(struct bench_kernel *kernel, struct bench_case *c, doubl
 		samples[n++] *= 1e6;
 	}
 	*count = n;
-	return c->drifts ? 0 : bench_case_check(c, diag);
+	return c->drifts ? 0 : measure_case_check(c, diag);
 }
 
-int bench_time(struct bench_kernel *kernel, struct bench_case *c, double time_s,
-	struct bench_times *times, struct kp_diag *diag)
+int measure_time(struct measure_kernel *kernel, struct measure_case *c, double time_s,
+	struct measure_times *times, struct kp_diag *diag)
 {
-	double *samples = calloc(BENCH_SAMPLES_MOST, sizeof(*samples));
+	double *samples = calloc(MEASURE_SAMPLES_MOST, sizeof(*samples));
 	size_t count;
 
-	*times = (struct bench_times){0};
+	*times = (struct measure_times){0};
 	if (!samples)
 		return kp_diag_set(diag, "error", NULL, "memory is exhausted");
 	int failed = warm_up(kernel, time_s, times, diag) < 0 ||

@@ -20,13 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/worker/bench_clock.h"
+#include "daemon/worker/measure_clock.h"
 #include "daemon/worker/report.h"
 
-struct bench {
-	struct bench_case c;
-	struct bench_kernel kernel;
-	struct bench_times times;
+struct measuring {
+	struct measure_case c;
+	struct measure_kernel kernel;
+	struct measure_times times;
 	double call_ms;
 };
 
@@ -47,18 +47,18 @@ static const char *verdict_of(const struct kp_diag *diag)
 }
 
 /* Times of a kernel that is wrong say nothing: they are left out. */
-static void report_bench(const struct report *report, const struct bench *bench,
+static void report_bench(const struct report *report, const struct measuring *measuring,
 	const char *verdict, const char *message)
 {
-	const struct kp_stats *stats = &bench->times.stats;
+	const struct kp_stats *stats = &measuring->times.stats;
 	bool timed = message == NULL && stats->count > 0;
-	const struct bench_case *c = &bench->c;
+	const struct measure_case *c = &measuring->c;
 
 	report_line(report, json_pack("{s:{s:s, s:s?, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
 				      "s:o, s:o, s:o}}",
 				    "bench", "verdict", verdict, "message", message,
 				    "samples", (json_int_t)stats->count, "warmup",
-				    (json_int_t)bench->times.warmup, "median_us",
+				    (json_int_t)measuring->times.warmup, "median_us",
 				    number_or_null(stats->median, timed), "p10_us",
 				    number_or_null(stats->p10, timed), "p90_us",
 				    number_or_null(stats->p90, timed), "min_us",
@@ -66,7 +66,7 @@ static void report_bench(const struct report *report, const struct bench *bench,
 				    number_or_null(stats->max, timed), "max_error",
 				    number_or_null(c->error, c->compared), "tolerance",
 				    number_or_null(c->tolerance, c->compared), "call_ms",
-				    number_or_null(bench->call_ms, true)));
+				    number_or_null(measuring->call_ms, true)));
 }
 
 static double now_ms(void)
@@ -77,33 +77,33 @@ static double now_ms(void)
 	return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-static int run_once(struct bench *bench, struct kp_diag *diag)
+static int run_once(struct measuring *measuring, struct kp_diag *diag)
 {
 	double before = now_ms();
 
-	if (bench_kernel_run(&bench->kernel, diag) < 0)
+	if (measure_kernel_run(&measuring->kernel, diag) < 0)
 		return -1;
-	bench->call_ms = now_ms() - before;
+	measuring->call_ms = now_ms() - before;
 	return 0;
 }
 
-static int checked_run(struct bench *bench, struct kp_diag *diag)
+static int checked_run(struct measuring *measuring, struct kp_diag *diag)
 {
-	if (bench_case_poison(&bench->c, diag) < 0 || run_once(bench, diag) < 0)
+	if (measure_case_poison(&measuring->c, diag) < 0 || run_once(measuring, diag) < 0)
 		return -1;
-	return bench_case_check(&bench->c, diag);
+	return measure_case_check(&measuring->c, diag);
 }
 
-static int compute_reference(struct bench *bench, const struct report *report,
+static int compute_reference(struct measuring *measuring, const struct report *report,
 	const int *fds, size_t n_fds, struct kp_diag *diag)
 {
 	if (n_fds < 1)
 		return kp_diag_set(
 			diag, "error", NULL, "the job has no place for results");
 	report_stage(report, "bench reference");
-	if (checked_run(bench, diag) < 0)
+	if (checked_run(measuring, diag) < 0)
 		return -1;
-	return bench_case_write_expected(&bench->c, fds[0], diag);
+	return measure_case_write_expected(&measuring->c, fds[0], diag);
 }
 
 /* What was right before and is not any more, says so. */
@@ -117,39 +117,40 @@ static int wrong_later(const char *when, struct kp_diag *diag)
 		when, cause.message);
 }
 
-static int measure(struct bench *bench, const struct report *report, const json_t *job,
-	struct kp_diag *diag)
+static int measure(struct measuring *measuring, const struct report *report,
+	const json_t *job, struct kp_diag *diag)
 {
 	double time_s = json_number_value(json_object_get(job, "time_s"));
 
 	report_stage(report, "bench first check");
-	if (checked_run(bench, diag) < 0)
+	if (checked_run(measuring, diag) < 0)
 		return -1;
 	report_stage(report, "bench timing");
-	if (bench_time(&bench->kernel, &bench->c, time_s, &bench->times, diag) < 0)
+	if (measure_time(&measuring->kernel, &measuring->c, time_s, &measuring->times,
+		    diag) < 0)
 		return wrong_later("while it was timed", diag);
 	report_stage(report, "bench last check");
-	return checked_run(bench, diag) < 0 ? wrong_later("afterwards", diag) : 0;
+	return checked_run(measuring, diag) < 0 ? wrong_later("afterwards", diag) : 0;
 }
 
-static int work(struct bench *bench, const struct report *report, const json_t *job,
-	const int *fds, size_t n_fds, struct kp_diag *diag)
+static int work(struct measuring *measuring, const struct report *report,
+	const json_t *job, const int *fds, size_t n_fds, struct kp_diag *diag)
 {
 	const char *task = json_string_value(json_object_get(job, "task"));
 	bool is_reference = task && strcmp(task, "reference") == 0;
 
 	report_stage(report, "bench inputs");
-	if (bench_case_init(&bench->c, job, diag) < 0)
+	if (measure_case_init(&measuring->c, job, diag) < 0)
 		return -1;
 	if (!is_reference && n_fds > 0 &&
-		bench_case_map_expected(&bench->c, fds[0], diag) < 0)
+		measure_case_map_expected(&measuring->c, fds[0], diag) < 0)
 		return -1;
-	fences_watch(&bench->c.fences, report->fd);
-	if (bench_kernel_open(&bench->kernel, report, job, &bench->c, diag) < 0)
+	fences_watch(&measuring->c.fences, report->fd);
+	if (measure_kernel_open(&measuring->kernel, report, job, &measuring->c, diag) < 0)
 		return -1;
-	int failed = is_reference ? compute_reference(bench, report, fds, n_fds, diag)
-				  : measure(bench, report, job, diag);
-	bench_kernel_close(&bench->kernel, report);
+	int failed = is_reference ? compute_reference(measuring, report, fds, n_fds, diag)
+				  : measure(measuring, report, job, diag);
+	measure_kernel_close(&measuring->kernel, report);
 	return failed;
 }
 
@@ -157,17 +158,17 @@ static int run(
 	const struct report *report, const json_t *job, const int *fds, size_t n_fds)
 {
 	/* Its fences are watched to the end of the process: never freed. */
-	struct bench *bench = calloc(1, sizeof(*bench));
+	struct measuring *measuring = calloc(1, sizeof(*measuring));
 	struct kp_diag diag;
 
-	if (!bench) {
+	if (!measuring) {
 		(void)kp_diag_no_memory(&diag);
 		report_failed(report, "failed", &diag);
-	} else if (work(bench, report, job, fds, n_fds, &diag) == 0) {
-		report_bench(
-			report, bench, bench->c.expected ? "ok" : "unverified", NULL);
+	} else if (work(measuring, report, job, fds, n_fds, &diag) == 0) {
+		report_bench(report, measuring,
+			measuring->c.expected ? "ok" : "unverified", NULL);
 	} else {
-		report_bench(report, bench, verdict_of(&diag), diag.message);
+		report_bench(report, measuring, verdict_of(&diag), diag.message);
 	}
 	report_end(report);
 	return EXIT_SUCCESS;
