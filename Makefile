@@ -70,7 +70,6 @@ CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.SECONDARY:
 .PHONY: all help setup setup-check setup-lint demo check check-long check-fresh cases flake \
 	asan ubsan lint format install uninstall clean tests programs
 
@@ -105,7 +104,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/gen/installed.h: FORCE
 	$(call keep_if_same,'#define KP_PREFIX "$(prefix)"' \
 		'#define KP_SYSCONFDIR "$(sysconfdir)"')
-FORCE:
+.PHONY: FORCE
 $(call objects,lib/place.c daemon/options.c tests/check_place.c): $(BUILD)/gen/installed.h
 
 # ---- how each kind is made --------------------------------------------------
@@ -114,6 +113,7 @@ say          = @$(if $(Q),printf '  %-8s %s\n',:)
 link         = $(say) LD $@; $(if $(Q),,set -x;) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ALL_LDFLAGS)
 
+.PRECIOUS: $(BUILD)/obj/%.o
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(say) CC $<
