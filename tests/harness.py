@@ -296,18 +296,21 @@ class Daemon:
         )
 
     def stop(self, number=signal.SIGTERM):
-        """Ends it; its exit status, None when it was not running."""
+        """Ends it; its exit status, None when it was not running. Fails where a daemon
+        that nobody killed did not end as asked: it may have crashed, or a sanitizer."""
         if self.process is None:
             return None
-        if self.process.poll() is None:
-            self.process.send_signal(number)
+        process, self.process = self.process, None
+        if process.poll() is None:
+            process.send_signal(number)
         try:
-            status = self.process.wait(PATIENCE_S)
+            status = process.wait(PATIENCE_S)
         finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-        self.process = None
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        if status != 0 and status != -signal.SIGKILL:
+            raise AssertionError(f"plugind ended with {status}: {self.log()}")
         return status
 
     def kill(self):
@@ -320,8 +323,10 @@ class Daemon:
     def close(self):
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
-        self.stop()
-        shutil.rmtree(self.place, ignore_errors=True)
+        try:
+            self.stop()
+        finally:
+            shutil.rmtree(self.place, ignore_errors=True)
 
     @property
     def pid(self):

@@ -7,7 +7,6 @@ import random
 import shutil
 import signal
 import socket
-import time
 import unittest
 
 from harness import (
@@ -529,8 +528,9 @@ class Noticed(Case):
             for start in range(0, len(content), step):
                 file.write(content[start : start + step])
                 file.flush()
-                # A pause longer than the debounce: what must not happen has time to happen.
-                time.sleep(0.4)
+                # Whoever looks meanwhile, and has looked, finds nothing to probe.
+                daemon.manifest(f"mark{start}")
+                self.wait_for(daemon, f"mark{start}", "missing")
                 self.assertEqual(daemon.call("Status")["workers"]["started"], before)
         self.wait_for(daemon, "x", "active")
         once = daemon.call("Status")["workers"]["started"] - before
