@@ -185,6 +185,20 @@ static int put_obstacle(const struct session *session, const char *name,
 	return KP_EXIT_OK;
 }
 
+/* Is plugin/kernel one of the names, and so enabled by itself? */
+static bool is_asked(
+	const struct arguments *arguments, const char *plugin, const char *kernel)
+{
+	size_t size = strlen(plugin);
+	for (size_t i = 0; i < arguments->n_words; i++) {
+		const char *word = arguments->words[i];
+		if (strncmp(word, plugin, size) == 0 && word[size] == '/' &&
+			strcmp(word + size + 1, kernel) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Those of a plugin that was enabled as a whole. */
 static void put_kernels_still_off(
 	const struct session *session, const char *name, const json_t *plugin)
@@ -193,7 +207,8 @@ static void put_kernels_still_off(
 	for (size_t i = 0; i < json_array_size(kernels); i++) {
 		const json_t *kernel = json_array_get(kernels, i);
 		const char *kernel_name = field_text(kernel, "name", "?");
-		if (field_is(kernel, "state", "disabled"))
+		if (field_is(kernel, "state", "disabled") &&
+			!is_asked(&session->arguments, name, kernel_name))
 			output_remark(&session->output,
 				"its kernel %s is still disabled; pluginctl enable %s/%s",
 				kernel_name, name, kernel_name);

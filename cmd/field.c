@@ -219,15 +219,19 @@ void field_pair_text(
 		grid_pair(grid, title, "%s", text);
 }
 
+static void pair_warning(struct grid *grid, const json_t *warning)
+{
+	char *text = field_sentence(warning, NULL);
+	if (text)
+		grid_pair(grid, "warning", "%s", *text ? text : "?");
+	else
+		grid->failed = true;
+	free(text);
+}
+
 void field_pair_warnings(struct grid *grid, const json_t *object)
 {
-	size_t i;
-	json_t *warning;
-	json_array_foreach (json_object_get(object, "warnings"), i, warning) {
-		owned_chars text = field_sentence(warning, NULL);
-		if (text)
-			grid_pair(grid, "warning", "%s", *text ? text : "?");
-		else
-			grid->failed = true;
-	}
+	const json_t *warnings = json_object_get(object, "warnings");
+	for (size_t i = 0; i < json_array_size(warnings); i++)
+		pair_warning(grid, json_array_get(warnings, i));
 }

@@ -8,6 +8,8 @@
 
 #include "cmd/field.h"
 
+enum { PLUGIN_BYTES = 80 };
+
 int name_plugin_size(const char *name)
 {
 	return (int)strcspn(name, "/");
@@ -31,28 +33,41 @@ int name_check(struct session *session, const char *name, const char *whole)
 	return KP_EXIT_OK;
 }
 
+static char *as_operation(struct session *session, const char *name)
+{
+	char *text = NULL;
+	if (!session_knows(session, "Kernels", "operation", name) ||
+		asprintf(&text,
+			"%s is an operation: `pluginctl kernels %s` lists its kernels",
+			name, name) < 0)
+		return NULL;
+	return text;
+}
+
+/* The plugin of "plugin/kernel", too. */
+static char *as_plugin(struct session *session, const char *name)
+{
+	char *text = NULL;
+	char plugin[PLUGIN_BYTES];
+	(void)snprintf(plugin, sizeof(plugin), "%.*s", name_plugin_size(name), name);
+	if (!session_knows(session, "Info", "name", plugin) ||
+		asprintf(&text, "%s is a plugin: `pluginctl info %s` lists its kernels",
+			plugin, plugin) < 0)
+		return NULL;
+	return text;
+}
+
 /* What the name is, other than what was asked for; malloc'ed, NULL for nothing. */
 static char *look_again(struct session *session, const char *code, const char *name)
 {
 	char *text = NULL;
-	bool maybe_operation = strcmp(code, "no_such_plugin") == 0 ||
-			       strcmp(code, "no_such_kernel") == 0;
-	bool maybe_plugin = strcmp(code, "unknown_operation") == 0 ||
-			    (strcmp(code, "no_such_kernel") == 0 && !strchr(name, '/'));
-	int size = name_plugin_size(name);
-	int printed = 0;
-	if (maybe_operation && session_knows(session, "Kernels", "operation", name))
-		printed = asprintf(&text,
-			"%s is an operation: `pluginctl kernels %s` lists its kernels",
-			name, name);
-	else if (maybe_plugin) {
-		owned_chars plugin = strndup(name, (size_t)size);
-		if (plugin && session_knows(session, "Info", "name", plugin))
-			printed = asprintf(&text,
-				"%s is a plugin: `pluginctl info %s` lists its kernels",
-				plugin, plugin);
-	}
-	return printed < 0 ? NULL : text;
+	bool no_kernel = strcmp(code, "no_such_kernel") == 0;
+	if (no_kernel || strcmp(code, "no_such_plugin") == 0)
+		text = as_operation(session, name);
+	if (!text && ((no_kernel && !strchr(name, '/')) ||
+			     strcmp(code, "unknown_operation") == 0))
+		text = as_plugin(session, name);
+	return text;
 }
 
 void name_explain(
