@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/text.h"
+
 /* A pipe that polls writable takes this much at once, whole (PIPE_BUF). */
 enum { LINE_BYTES = 4096, DIAG_BYTES = 1400 };
 
@@ -72,26 +74,33 @@ static void tell_lost(struct log *log)
 	write_line(log, line, (size_t)n);
 }
 
+static void make_one_line(char *text)
+{
+	for (; *text; text++)
+		if (*text == '\n' || *text == '\r')
+			*text = ' ';
+}
+
 void log_line(struct log *log, enum log_level level, const char *format, ...)
 {
+	char message[LINE_BYTES];
 	char line[LINE_BYTES];
 	va_list arguments;
 
 	if (level > log->level)
 		return;
-	tell_lost(log);
-	int head = log->priority ? snprintf(line, sizeof(line), "<%d>plugind: ", level)
-				 : snprintf(line, sizeof(line), "plugind: ");
-	size_t used = (size_t)head;
 	va_start(arguments, format);
-	int n = vsnprintf(line + used, sizeof(line) - used - 1, format, arguments);
+	int n = vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
 	if (n < 0)
 		return;
-	used += (size_t)n < sizeof(line) - used - 2 ? (size_t)n : sizeof(line) - used - 2;
-	for (size_t i = 0; i < used; i++)
-		if (line[i] == '\n' || line[i] == '\r')
-			line[i] = ' ';
+	tell_lost(log);
+	make_one_line(message);
+	int head = log->priority ? snprintf(line, sizeof(line), "<%d>plugind: ", level)
+				 : snprintf(line, sizeof(line), "plugind: ");
+	size_t used = (size_t)head;
+	/* What a plugin, a file or a client says must not act on the terminal. */
+	used += kp_text_clean(message, line + used, sizeof(line) - used - 1);
 	line[used++] = '\n';
 	write_line(log, line, used);
 }

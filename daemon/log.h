@@ -24,7 +24,10 @@ void log_init(struct log *log, enum log_level level, int fd);
 /* "error", "warning", "info", "debug". */
 bool log_level_parse(const char *text, enum log_level *level);
 
-/* One line "plugind: ..."; line breaks inside become blanks. */
+/*
+ * One line "plugind: ..."; line breaks inside become blanks, other control bytes and
+ * bad UTF-8 \xNN.
+ */
 void log_line(struct log *log, enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The text of a diagnostic with its code: "message [code]". */

@@ -58,6 +58,41 @@ START_TEST(t77_breaks_in_a_message_do_not_make_two_lines)
 }
 END_TEST
 
+static const struct {
+	const char *said, *logged;
+} sent[] = {
+	{"a\033[2Jb", "plugind: a\\x1b[2Jb\n"},
+	{"a\033]0;title\007", "plugind: a\\x1b]0;title\\x07\n"},
+	{"a\xc2\x9b"
+	 "31mb",
+		"plugind: a\\xc2\\x9b31mb\n"},
+	{"a\rb\x7f\b", "plugind: a b\\x7f\\x08\n"},
+	{"a\xff\xfe", "plugind: a\\xff\\xfe\n"},
+	{"gr\xc3\xbc\xc3\x9f"
+	 "e",
+		"plugind: gr\xc3\xbc\xc3\x9f"
+		"e\n"},
+};
+
+START_TEST(t77_what_is_logged_does_nothing_to_a_terminal)
+{
+	log_line(&log_, LOG_WARNING, "%s", sent[_i].said);
+	ck_assert_str_eq(read_all(), sent[_i].logged);
+}
+END_TEST
+
+START_TEST(t77_a_long_message_of_escapes_is_cut_at_a_whole_one)
+{
+	char message[4000];
+	memset(message, 033, sizeof(message));
+	message[sizeof(message) - 1] = '\0';
+	log_line(&log_, LOG_WARNING, "%s", message);
+	size_t length = strlen(read_all());
+	ck_assert_uint_le(length, 4096);
+	ck_assert_str_eq(text + length - 5, "\\x1b\n");
+}
+END_TEST
+
 START_TEST(t77_a_long_message_is_cut_and_still_a_line)
 {
 	char message[10000];
@@ -126,6 +161,9 @@ int main(void)
 	tcase_add_test(tcase, a_line_names_the_program_and_ends);
 	tcase_add_test(tcase, what_is_less_urgent_than_asked_is_left_out);
 	tcase_add_test(tcase, t77_breaks_in_a_message_do_not_make_two_lines);
+	tcase_add_loop_test(tcase, t77_what_is_logged_does_nothing_to_a_terminal, 0,
+		sizeof(sent) / sizeof(sent[0]));
+	tcase_add_test(tcase, t77_a_long_message_of_escapes_is_cut_at_a_whole_one);
 	tcase_add_test(tcase, t77_a_long_message_is_cut_and_still_a_line);
 	tcase_add_test(tcase, t77_a_diagnostic_keeps_its_code);
 	tcase_add_loop_test(tcase, the_journal_gets_priorities, 0, 2);
