@@ -43,26 +43,22 @@ static json_t *named(const json_t *names, const char *name)
 	return out;
 }
 
-static bool has_pending(const struct daemon *daemon, const json_t *names)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach ((json_t *)(uintptr_t)names, i, item)
-		if (kp_registry_is_pending(daemon->registry, json_string_value(item)))
-			return true;
-	return false;
-}
-
 /* The reply, and whose verdicts it waits for: also of what was found just before. */
 struct reloaded {
 	json_t *reply, *pending;
+	size_t seen; /* so many of them had theirs: each is asked for once */
 };
 
 static bool has_verdicts(struct daemon *daemon, void *context)
 {
-	const struct reloaded *reloaded = context;
-	return !has_pending(daemon, reloaded->pending);
+	struct reloaded *reloaded = context;
+
+	while (reloaded->seen < json_array_size(reloaded->pending) &&
+		!kp_registry_is_pending(daemon->registry,
+			json_string_value(
+				json_array_get(reloaded->pending, reloaded->seen))))
+		reloaded->seen++;
+	return reloaded->seen == json_array_size(reloaded->pending);
 }
 
 static void answer_reload(struct daemon *daemon, struct call *call, void *context)
@@ -99,7 +95,7 @@ static void wait_for_verdicts(
 		call_reply(call, NULL);
 		return;
 	}
-	*reloaded = (struct reloaded){reply, wanted};
+	*reloaded = (struct reloaded){reply, wanted, 0};
 	wait_for(daemon, call,
 		&(struct wait_request){.timeout_ms = -1,
 			.is_over = has_verdicts,

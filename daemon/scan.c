@@ -214,10 +214,13 @@ static void on_stale(void *context, const char *const *plugins, size_t count)
 {
 	struct scan *scan = context;
 	struct kp_diag diag;
+	bool found = false;
 
+	/* However many have changed, all states are worked out once. */
 	for (size_t i = 0; i < count && !scan->closing; i++)
-		if (update(scan, plugins[i], false, &diag) < 0)
-			log_diag(&scan->daemon->log, LOG_ERROR, &diag);
+		found |= kp_registry_again(scan->daemon->registry, plugins[i]);
+	if (found && update(scan, NULL, false, &diag) < 0)
+		log_diag(&scan->daemon->log, LOG_ERROR, &diag);
 	end(scan);
 }
 

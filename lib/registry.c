@@ -22,6 +22,7 @@ struct kp_registry *kp_registry_new(const struct kp_families *families,
 	registry->changed = changed;
 	registry->context = context;
 	registry->dirty = true;
+	registry->is_unsettled = true;
 	return registry;
 }
 
@@ -37,6 +38,7 @@ void kp_plugin_forget(struct kp_plugin *plugin)
 	json_decref(plugin->about);
 	json_decref(plugin->warnings);
 	plugin->about = plugin->warnings = NULL;
+	plugin->package = NULL;
 	free(plugin->machine);
 	plugin->machine = NULL;
 	plugin->in_table = false;
@@ -64,6 +66,8 @@ void kp_registry_free(struct kp_registry *registry)
 	for (size_t i = 0; i < registry->n_policies; i++)
 		free(registry->policies[i].kernel);
 	free(registry->plugins);
+	free(registry->by_digest.items);
+	free(registry->by_package.items);
 	free(registry->policies);
 	free(registry->bytes);
 	kp_decisions_finish(&registry->decisions);
@@ -118,6 +122,18 @@ const struct kp_manifest *kp_registry_manifest(
 	return &found->manifest;
 }
 
+bool kp_registry_again(struct kp_registry *registry, const char *plugin)
+{
+	struct kp_plugin *found = kp_registry_find(registry, plugin);
+
+	if (!found || !found->has_manifest || !kp_plugin_is_valid(found))
+		return false;
+	registry->n_pending += !found->pending;
+	found->pending = found->todo = true;
+	registry->dirty = true;
+	return true;
+}
+
 bool kp_registry_is_dirty(const struct kp_registry *registry)
 {
 	return registry->dirty;
@@ -151,10 +167,7 @@ bool kp_registry_is_pending(const struct kp_registry *registry, const char *name
 		const struct kp_plugin *plugin = kp_registry_find(registry, name);
 		return plugin && is_pending(plugin);
 	}
-	for (size_t i = 0; i < registry->count; i++)
-		if (is_pending(registry->plugins[i]))
-			return true;
-	return false;
+	return registry->n_pending > 0;
 }
 
 json_t *kp_registry_pending(const struct kp_registry *registry)

@@ -62,6 +62,12 @@ int kp_registry_update(struct kp_registry *registry, const struct kp_manifests *
 	const char *force, int64_t now, char ***todo, size_t *n_todo,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/*
+ * Marks a plugin that the next update is to hand out again, whether its manifest has
+ * changed or not: for many at once. False when there is none to run.
+ */
+bool kp_registry_again(struct kp_registry *registry, const char *plugin);
+
 /* The manifest to run for a name of *todo, valid until the next update. */
 const struct kp_manifest *kp_registry_manifest(
 	const struct kp_registry *registry, const char *plugin);

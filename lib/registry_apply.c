@@ -104,6 +104,49 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(x->kernel, y->kernel);
 }
 
+/* All of it becomes the plugin's. */
+static void take(
+	struct kp_plugin *plugin, struct kp_verdict *verdict, struct catch *catch)
+{
+	kp_diags_finish(&catch->notes);
+	kp_plugin_forget(plugin);
+	plugin->verdict = *verdict;
+	*verdict = (struct kp_verdict){.note = NULL};
+	plugin->has_verdict = true;
+	plugin->note = catch->note;
+	plugin->about = catch->about;
+	plugin->package = json_string_value(json_object_get(plugin->about, "package"));
+	plugin->warnings = catch->warnings;
+	plugin->machine = catch->machine;
+	plugin->pending = false;
+	/* They are looked up by name when the table is written. */
+	if (plugin->verdict.n_kernels > 0)
+		qsort(plugin->verdict.kernels, plugin->verdict.n_kernels,
+			sizeof(*plugin->verdict.kernels), compare_names);
+	/* The note's text lives on in `note` until the next table. */
+	json_decref(plugin->verdict.note);
+	plugin->verdict.note = NULL;
+}
+
+/* Nothing but its own verdict has changed since all was settled. */
+static int take_and_settle(struct kp_registry *registry, struct kp_plugin *plugin,
+	struct kp_verdict *verdict, struct catch *catch, int64_t now)
+{
+	char digest[sizeof(plugin->verdict.digest)] = "";
+	json_t *about = json_incref(plugin->about);
+	struct kp_claim before;
+
+	kp_claim_take(registry, plugin, &before);
+	(void)snprintf(digest, sizeof(digest), "%s", before.digest);
+	before.digest = digest;
+	kp_holders_leave(registry, plugin);
+	registry->n_pending -= plugin->pending;
+	take(plugin, verdict, catch);
+	int result = kp_registry_settle_one(registry, plugin, &before, now);
+	json_decref(about);
+	return result;
+}
+
 int kp_registry_apply(struct kp_registry *registry, const char *plugin,
 	const char *manifest_digest, struct kp_verdict *verdict, int64_t now,
 	struct kp_diag *diag)
@@ -121,23 +164,13 @@ int kp_registry_apply(struct kp_registry *registry, const char *plugin,
 		kp_verdict_finish(verdict);
 		return kp_diag_no_memory(diag);
 	}
-	kp_diags_finish(&catch.notes);
-	kp_plugin_forget(found);
-	found->verdict = *verdict;
-	*verdict = (struct kp_verdict){.note = NULL};
-	found->has_verdict = true;
-	found->note = catch.note;
-	found->about = catch.about;
-	found->warnings = catch.warnings;
-	found->machine = catch.machine;
-	found->pending = false;
 	registry->dirty = true;
-	/* They are looked up by name when the table is written. */
-	if (found->verdict.n_kernels > 0)
-		qsort(found->verdict.kernels, found->verdict.n_kernels,
-			sizeof(*found->verdict.kernels), compare_names);
-	/* The note's text lives on in `note` until the next table. */
-	json_decref(found->verdict.note);
-	found->verdict.note = NULL;
-	return kp_registry_settle(registry, now, diag);
+	if (registry->is_unsettled) {
+		take(found, verdict, &catch);
+		return kp_registry_settle(registry, now, diag);
+	}
+	if (take_and_settle(registry, found, verdict, &catch, now) == 0)
+		return 0;
+	registry->is_unsettled = true;
+	return kp_diag_no_memory(diag);
 }

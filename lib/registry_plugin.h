@@ -29,6 +29,7 @@ struct kp_plugin {
 	bool has_verdict;
 	struct kp_verdict verdict;
 	json_t *about;	      /* package, version, ... of the note; or NULL */
+	const char *package;  /* in `about` */
 	json_t *warnings;     /* array of Warning; or NULL */
 	char *machine;	      /* the vendor of CPUs it was built for; or NULL */
 	struct kp_note *note; /* not in a table yet; or NULL */
@@ -39,6 +40,19 @@ struct kp_plugin {
 	char *code, *message;
 	const char *source;
 	int64_t since; /* 0: not known */
+};
+
+/* Plugins that hold something, in byte order of that, then of their names. */
+struct kp_holders {
+	struct kp_plugin **items;
+	size_t count, room;
+	const char *(*key)(const struct kp_plugin *plugin);
+};
+
+/* What a plugin holds or wants, and who was the first to have it. */
+struct kp_claim {
+	const char *digest, *package; /* "": nothing */
+	const struct kp_plugin *by_digest, *by_package;
 };
 
 struct kp_policy {
@@ -55,6 +69,9 @@ struct kp_registry {
 	size_t count;
 	struct kp_plugin **plugins; /* in byte order of name */
 	struct kp_decisions decisions;
+	struct kp_holders by_digest, by_package; /* as of the last settling */
+	size_t n_pending;
+	bool is_unsettled; /* the last settling lacked memory: all of it again */
 	size_t n_policies;
 	struct kp_policy *policies;
 	bool dirty;
@@ -93,12 +110,41 @@ const char *kp_plugin_package(const struct kp_plugin *plugin); /* or "" */
 /* Finds out whose duplicate each plugin is. -1: memory, and nothing has changed. */
 int kp_registry_duplicates(struct kp_registry *registry)
 	__attribute__((warn_unused_result));
+/* Of one plugin, by those that hold its library and its package. */
+void kp_plugin_find_original(
+	const struct kp_registry *registry, struct kp_plugin *plugin);
+
+/* The place of the first with this key, or where it would be. */
+size_t kp_holders_first(const struct kp_holders *holders, const char *key);
+/* Is there one with this key at i? Nobody holds "". */
+bool kp_holders_has(const struct kp_holders *holders, size_t i, const char *key);
+/* A plugin with a verdict takes its place, or, before it loses that, leaves it. */
+int kp_holders_join(struct kp_registry *registry, struct kp_plugin *plugin)
+	__attribute__((warn_unused_result));
+void kp_holders_leave(struct kp_registry *registry, const struct kp_plugin *plugin);
+
+/* Its texts are the plugin's. */
+void kp_claim_take(const struct kp_registry *registry, const struct kp_plugin *plugin,
+	struct kp_claim *claim);
+/* Is another one the first by now? */
+bool kp_claim_digest_moved(
+	const struct kp_registry *registry, const struct kp_claim *claim);
+bool kp_claim_package_moved(
+	const struct kp_registry *registry, const struct kp_claim *claim);
 /*
  * Works out all states anew and tells of those that changed. Memory can only be
  * lacking for duplicates and messages: then -1, to be called again.
  */
 int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+
+/*
+ * The same for what one new verdict can have changed: this plugin, and all that have
+ * a library or package of which another one is the first by now. It holds nothing
+ * yet; `before` is what it held. -1: memory, then all is to be settled.
+ */
+int kp_registry_settle_one(struct kp_registry *registry, struct kp_plugin *plugin,
+	const struct kp_claim *before, int64_t now) __attribute__((warn_unused_result));
 
 /* Its kernels in the latest table; none while that has not been built. */
 struct kp_list kp_registry_kernels(

@@ -3,7 +3,6 @@
  * What state each plugin is in: worked out anew from manifest, decisions,
  * verdict and duplicates, so that it never depends on what came first.
  */
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +41,7 @@ void kp_standing_disabled(struct kp_standing *standing,
 
 const char *kp_plugin_package(const struct kp_plugin *plugin)
 {
-	const char *package =
-		json_string_value(json_object_get(plugin->about, "package"));
-	return package ? package : "";
+	return plugin->package ? plugin->package : "";
 }
 
 const struct kp_disabled *kp_registry_kernel_decision(const struct kp_registry *registry,
@@ -159,80 +156,6 @@ static void standing_of(const struct kp_registry *registry,
 		kp_plugin_settled(registry, plugin, standing);
 }
 
-/*
- * Whom the library and the note's name belong to. What is rejected is no plugin
- * that could be used, and holds no name against others.
- */
-static bool can_hold(const struct kp_plugin *plugin)
-{
-	return kp_plugin_is_valid(plugin) && plugin->has_verdict &&
-	       (plugin->verdict.state == KP_STATE_ACTIVE ||
-		       plugin->verdict.state == KP_STATE_FAILED ||
-		       plugin->verdict.state == KP_STATE_QUARANTINED);
-}
-
-static int compare_digests(const void *a, const void *b)
-{
-	const struct kp_plugin *x = a;
-	const struct kp_plugin *y = b;
-	return strcmp(x->verdict.digest, y->verdict.digest);
-}
-
-static int compare_packages(const void *a, const void *b)
-{
-	return strcmp(kp_plugin_package(a), kp_plugin_package(b));
-}
-
-static void keep(void *plugin)
-{
-	(void)plugin;
-}
-
-/* The first plugin with this key, itself when it is the first; NULL: memory. */
-static struct kp_plugin *holder(void **tree, struct kp_plugin *plugin,
-	int (*compare)(const void *a, const void *b))
-{
-	struct kp_plugin *const *node = tsearch(plugin, tree, compare);
-	return node ? *node : NULL;
-}
-
-/* Plugins come in byte order of name, so the first holder is the one that keeps it. */
-static int find_original(void **digests, void **packages, struct kp_plugin *plugin)
-{
-	struct kp_plugin *by_digest = plugin;
-	struct kp_plugin *by_package = plugin;
-
-	plugin->original = NULL;
-	plugin->same_digest = false;
-	if (!can_hold(plugin))
-		return 0;
-	if (plugin->verdict.digest[0])
-		by_digest = holder(digests, plugin, compare_digests);
-	if (kp_plugin_package(plugin)[0])
-		by_package = holder(packages, plugin, compare_packages);
-	if (!by_digest || !by_package)
-		return -1;
-	plugin->same_digest = by_digest != plugin;
-	if (by_digest != plugin)
-		plugin->original = by_digest;
-	else if (by_package != plugin)
-		plugin->original = by_package;
-	return 0;
-}
-
-int kp_registry_duplicates(struct kp_registry *registry)
-{
-	void *digests = NULL;
-	void *packages = NULL;
-	int result = 0;
-
-	for (size_t i = 0; i < registry->count && result == 0; i++)
-		result = find_original(&digests, &packages, registry->plugins[i]);
-	tdestroy(digests, keep);
-	tdestroy(packages, keep);
-	return result;
-}
-
 static bool same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
@@ -302,18 +225,77 @@ int kp_registry_identify(
 	return 0;
 }
 
-int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag *diag)
+static int settle_plugin(
+	struct kp_registry *registry, struct kp_plugin *plugin, int64_t now)
 {
 	struct kp_standing standing;
+
+	standing_of(registry, plugin, &standing);
+	return take_standing(registry, plugin, &standing, now);
+}
+
+static void count_pending(struct kp_registry *registry)
+{
+	registry->n_pending = 0;
+	for (size_t i = 0; i < registry->count; i++)
+		registry->n_pending += registry->plugins[i]->pending &&
+				       kp_plugin_is_valid(registry->plugins[i]);
+}
+
+int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag *diag)
+{
 	bool changed;
 
+	count_pending(registry);
+	registry->is_unsettled = true;
 	if (kp_registry_identify(registry, &registry->decisions, &changed) < 0 ||
 		kp_registry_duplicates(registry) < 0)
 		return kp_diag_no_memory(diag);
-	for (size_t i = 0; i < registry->count; i++) {
-		standing_of(registry, registry->plugins[i], &standing);
-		if (take_standing(registry, registry->plugins[i], &standing, now) < 0)
+	for (size_t i = 0; i < registry->count; i++)
+		if (settle_plugin(registry, registry->plugins[i], now) < 0)
 			return kp_diag_no_memory(diag);
+	registry->is_unsettled = false;
+	return 0;
+}
+
+/* All with this key, where the first of them, or what was decided of them, has changed.
+ */
+static int settle_holders(struct kp_registry *registry, const struct kp_holders *holders,
+	const char *key, int64_t now)
+{
+	for (size_t i = kp_holders_first(holders, key); kp_holders_has(holders, i, key);
+		i++) {
+		kp_plugin_find_original(registry, holders->items[i]);
+		if (settle_plugin(registry, holders->items[i], now) < 0)
+			return -1;
 	}
 	return 0;
+}
+
+int kp_registry_settle_one(struct kp_registry *registry, struct kp_plugin *plugin,
+	const struct kp_claim *before, int64_t now)
+{
+	struct kp_claim after;
+	bool identified = false;
+	int result = 0;
+
+	/* What it claims now, to see who had it before it did. */
+	kp_claim_take(registry, plugin, &after);
+	if (kp_holders_join(registry, plugin) < 0 ||
+		kp_decisions_identify(&registry->decisions, plugin->name,
+			plugin->verdict.digest, kp_plugin_package(plugin),
+			&identified) < 0)
+		return -1;
+	kp_plugin_find_original(registry, plugin);
+	const struct kp_claim *const claims[] = {before, &after};
+	for (size_t i = 0; i < 2 && result == 0; i++) {
+		if (identified || kp_claim_digest_moved(registry, claims[i]))
+			result = settle_holders(
+				registry, &registry->by_digest, claims[i]->digest, now);
+		if (result == 0 &&
+			(identified || kp_claim_package_moved(registry, claims[i])))
+			result = settle_holders(
+				registry, &registry->by_package, claims[i]->package, now);
+	}
+	return result < 0 ? result : settle_plugin(registry, plugin, now);
 }

@@ -122,6 +122,8 @@ int kp_registry_update(struct kp_registry *registry, const struct kp_manifests *
 	const char *force, int64_t now, char ***todo, size_t *n_todo,
 	struct kp_diag *diag)
 {
+	/* Until all is settled it is not known any more who holds what. */
+	registry->is_unsettled = true;
 	remove_vanished(registry, manifests);
 	for (size_t i = 0; i < manifests->count; i++)
 		if (update_plugin(registry, &manifests->items[i], force) < 0)

@@ -114,6 +114,89 @@ START_TEST(t11_what_came_and_went_leaves_no_trace)
 }
 END_TEST
 
+/* Everything that is said of all plugins, but since when. */
+static json_t *standings(const struct world *world)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < kp_registry_count(world->registry); i++) {
+		json_t *plugin = kp_registry_plugin_json(
+			world->registry, kp_registry_name(world->registry, i));
+		json_object_del(plugin, "since");
+		json_array_append_new(list, plugin);
+	}
+	return list;
+}
+
+/* A plugin of few libraries, packages and outcomes, so that all of them meet. */
+static json_t *any_plugin(const char *name, unsigned *seed)
+{
+	static const char *const digests[] = {"d0", "d1", "d2"};
+	static const char *const packages[] = {"p0", "p1", "p2"};
+	static const char *const states[] = {
+		"active", "active", "failed", "quarantined", "rejected"};
+	json_t *plugin = scene_with(
+		scene_plugin(name, 5), "digest", digests[(size_t)rand_r(seed) % 3]);
+
+	json_object_set_new(json_object_get(plugin, "note"), "name",
+		json_string(packages[(size_t)rand_r(seed) % 3]));
+	const char *state = states[(size_t)rand_r(seed) % 5];
+	if (strcmp(state, "active") != 0)
+		plugin = scene_with(scene_with(plugin, "state", state), "code", "any");
+	return plugin;
+}
+
+/* As whoever keeps the decisions does. */
+static void identify(struct world *world)
+{
+	bool changed;
+	ck_assert_int_eq(
+		kp_registry_identify(world->registry, &world->decisions, &changed), 0);
+}
+
+static void decide_anything(struct world *world, const char *name, unsigned *seed)
+{
+	bool changed;
+
+	if (rand_r(seed) % 3)
+		kp_decisions_enable(&world->decisions, name);
+	else
+		ck_assert_int_eq(kp_decisions_disable(&world->decisions, name, "", 1, 0,
+					 false, &changed),
+			0);
+	identify(world);
+	scene_must(world, world_decide(world));
+}
+
+/* Deciding the same again works out all states. */
+START_TEST(t11_what_one_verdict_changes_is_all_that_all_verdicts_give)
+{
+	static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+	struct world *world = scene_begin();
+	unsigned seed = (unsigned)_i;
+
+	for (size_t i = 0; i < 6; i++)
+		scene_put(
+			world, json_pack("{s:s, s:b}", "plugin", names[i], "pending", 1));
+	scene_must(world, world_scan(world, NULL));
+	for (int step = 0; step < 60; step++) {
+		const char *name = names[(size_t)rand_r(&seed) % 6];
+		if (rand_r(&seed) % 4 == 0)
+			decide_anything(world, names[(size_t)rand_r(&seed) % 6], &seed);
+		scene_put(world, any_plugin(name, &seed));
+		scene_must(world, world_apply(world, name));
+		identify(world);
+		json_t *now = standings(world);
+		scene_must(world, world_decide(world));
+		json_t *all = standings(world);
+		ck_assert(json_equal(now, all));
+		json_decref(now);
+		json_decref(all);
+	}
+	world_free(world);
+}
+END_TEST
+
 /* Sections in which a kernel can leave something behind. */
 static void ck_same_kernels(const struct kp_table *before, const struct kp_table *after)
 {
@@ -219,6 +302,8 @@ int main(void)
 	tcase_add_test(tcase, t11_twenty_orders_of_verdicts_give_one_table);
 	tcase_add_test(tcase, t11_twenty_orders_of_files_give_one_table);
 	tcase_add_test(tcase, t11_what_came_and_went_leaves_no_trace);
+	tcase_add_loop_test(
+		tcase, t11_what_one_verdict_changes_is_all_that_all_verdicts_give, 0, 20);
 	tcase_add_test(tcase, t42_refused_for_a_trait_of_any_kernel_leaves_nothing);
 	tcase_add_test(tcase, t42_refused_for_a_signature_of_any_kernel_leaves_nothing);
 	tcase_add_test(tcase, t42_refused_for_a_key_of_any_kernel_leaves_nothing);
