@@ -7,10 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/worker/measure_clock.h"
 #include "lib/json.h"
 #include "lib/text.h"
 
-enum { MESSAGE = 2000 }; /* bytes of it, whoever says it */
+enum {
+	MESSAGE = 1024,	    /* bytes of it, whoever says it */
+	CLOCK_SLACK_MS = 5, /* the loop's clock is a little late, and has whole ones */
+};
+static const double call_least_us = 1e-4; /* less than a cycle of any processor */
 
 /* ---- verdicts ---------------------------------------------------------------------- */
 
@@ -40,6 +45,7 @@ static const char *verdict_of(const struct bench_row *row, const json_t *report,
 		return "hung";
 	case KP_WORKER_KILLED:
 	case KP_WORKER_EXITED:
+	case KP_WORKER_KILLED_PARENT:
 		return fault ? "out_of_bounds" : "crashed";
 	default:
 		return "error";
@@ -154,6 +160,43 @@ static json_t *rate(double work, const json_t *median_us)
 	return json_real(value);
 }
 
+/* ---- words that no clock can have told -------------------------------------------- */
+
+static double told(const json_t *report, const char *key)
+{
+	return json_number_value(json_object_get(report, key));
+}
+
+/*
+ * A kernel runs in the process that reports on it. What it makes up must at least
+ * have taken the time that it says, and as long as was asked for: then there is little
+ * to be won. Half of the samples are not below their median.
+ */
+static const char *implausible(const struct bench_plan *plan, const json_t *report,
+	const struct kp_worker_result *result)
+{
+	double elapsed_us = 1e3 * (result->elapsed_ms + CLOCK_SLACK_MS);
+	double samples = told(report, "samples");
+	double median = told(report, "median_us");
+
+	if (!json_is_number(json_object_get(report, "median_us")))
+		return NULL;
+	if (!(samples >= 1 && samples <= MEASURE_SAMPLES_MOST))
+		return "implausible: nobody takes so many samples";
+	if (!(median >= call_least_us))
+		return "implausible: no call is so quick";
+	if (!(told(report, "min_us") <= told(report, "p10_us") &&
+		    told(report, "p10_us") <= median &&
+		    median <= told(report, "p90_us") &&
+		    told(report, "p90_us") <= told(report, "max_us")))
+		return "implausible: its times are in no order";
+	if (samples / 2 * median > elapsed_us)
+		return "implausible: its samples take longer than its worker ran";
+	if (samples < MEASURE_SAMPLES_MOST && 1e6 * plan->time_s > elapsed_us)
+		return "implausible: its worker ran shorter than was asked for";
+	return NULL;
+}
+
 /* ---- the row ----------------------------------------------------------------------- */
 
 /* A number of the report that can be shown, or null. */
@@ -201,10 +244,13 @@ json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *ro
 	const json_t *report, const json_t *fault, const struct kp_worker_result *result)
 {
 	const json_t *said = result && result->end == KP_WORKER_DONE ? report : NULL;
-	const char *verdict = verdict_of(row, report, fault, result);
+	const char *lie = said ? implausible(plan, said, result) : NULL;
+	const char *verdict = lie ? "error" : verdict_of(row, report, fault, result);
 	json_t *extents = json_array_get(plan->shapes, row->shape);
-	char *text = message_of(row, report, fault, result);
+	char *text = lie ? copy(lie) : message_of(row, report, fault, result);
 	struct kp_shape shape = {0};
+
+	said = lie ? NULL : said;
 
 	json_t *run = json_pack(
 		"{s:s, s:s, s:o, s:s, s:O, s:O?, s:I, s:s, s:o, s:I, s:I}", "operation",

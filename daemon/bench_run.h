@@ -21,7 +21,8 @@
  * out_of_bounds touched memory beyond a tensor, or wrote to an input
  * unavailable, unsupported   said so itself
  * not_eligible  selection would not take it, or not any more
- * error         anything else; `message` says what
+ * error         anything else, and times that cannot be ("implausible: ..."); `message`
+ *               says what
  *
  * Times are those of `ok` and `unverified` only; rates follow from the family's work,
  * where its terms hold for what was asked.

@@ -26,6 +26,7 @@ struct draft {
 	struct store *store;
 	char name[16]; /* of the directory in the store, or "" */
 	int fd;
+	bool doubts;
 	size_t count;
 	struct draft_file files[STORE_FILES];
 };
@@ -70,6 +71,11 @@ struct draft *draft_new(struct store *store, struct kp_diag *diag)
 		return NULL;
 	}
 	return draft;
+}
+
+void draft_doubt(struct draft *draft)
+{
+	draft->doubts = true;
 }
 
 static void file_finish(struct draft_file *file)
@@ -368,7 +374,8 @@ int draft_keep(struct draft *draft, char closure[DIGEST_TEXT], char **entry,
 		free(name);
 		return kp_diag_no_memory(diag);
 	}
-	*damaged = false;
+	if (draft->doubts)
+		store_doubt(draft->store, text);
 	if (!store_has(draft->store, text, damaged) &&
 		make_entry(draft, root, text, diag) < 0) {
 		free(name);

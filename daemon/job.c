@@ -47,6 +47,8 @@ struct pool_job *job_new(
 	job->id = id;
 	job->report = job->output = -1;
 	job->request = *request;
+	job->terms.identifies = request->identifies;
+	job->terms.kernels = request->kernels;
 	json_incref(job->request.job);
 	if (copy_fds(job, request) < 0) {
 		job_free(job);
@@ -173,7 +175,7 @@ void job_take_start(struct pool_job *job)
 	struct kp_diag diag;
 	if (job->supervisor)
 		return;
-	job->supervisor = kp_supervisor_new(report, output, now_of(job),
+	job->supervisor = kp_supervisor_new(report, output, &job->terms, now_of(job),
 		now_of(job) + job->request.timeout_ms, job->request.on_line,
 		job->request.context);
 	if (!job->supervisor) {
@@ -211,6 +213,16 @@ void job_lose(struct pool_job *job, const struct kp_diag *why)
 	advance(job);
 }
 
+void job_bereave(struct pool_job *job, bool launcher)
+{
+	if (!job->supervisor) {
+		end_unrun(job, NULL);
+		return;
+	}
+	kp_supervisor_bereaved(job->supervisor, launcher);
+	advance(job);
+}
+
 void job_cancel(struct pool_job *job)
 {
 	job->cancelled = true;
@@ -232,6 +244,17 @@ static int make_pipe(int *read_end, int *write_end)
 	return fcntl(ends[0], F_SETFL, O_NONBLOCK);
 }
 
+/* The caller's job, and what only its worker is told. */
+static char *job_text(const struct pool_job *job)
+{
+	json_t *copy = json_copy(job->request.job);
+	char *text = NULL;
+	if (json_object_set_new(copy, "mark", json_string(job->terms.mark)) == 0)
+		text = json_dumps(copy, JSON_COMPACT);
+	json_decref(copy);
+	return text;
+}
+
 static int ask(struct pool_job *job, struct kp_diag *diag)
 {
 	owned_fd report = -1;
@@ -239,7 +262,10 @@ static int ask(struct pool_job *job, struct kp_diag *diag)
 	if (make_pipe(&job->report, &report) < 0 || make_pipe(&job->output, &output) < 0)
 		return kp_diag_set(diag, "launcher_failed", NULL,
 			"cannot make a pipe: %s", strerror(errno));
-	char *text = json_dumps(job->request.job, JSON_COMPACT);
+	if (kp_report_mark(&job->terms) < 0)
+		return kp_diag_set(diag, "launcher_failed", NULL,
+			"cannot make a mark: %s", strerror(errno));
+	char *text = job_text(job);
 	if (!text)
 		return kp_diag_no_memory(diag);
 	struct launcher_job asked = {

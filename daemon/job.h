@@ -21,6 +21,7 @@ struct pool_job {
 	struct pool *pool;	    /* the pool's */
 	int64_t id;
 	struct pool_request request;
+	struct kp_report_terms terms;
 	/* Called right before on_end, and when its last handle is closed and it is freed.
 	 */
 	void (*ended)(struct pool_job *job);
@@ -47,6 +48,9 @@ void job_take_start(struct pool_job *job);
 void job_take_end(struct pool_job *job, int status, bool lingered);
 /* Also for one that was never started. The launcher is not used any more. */
 void job_lose(struct pool_job *job, const struct kp_diag *why);
+
+/* Its parent was killed by a signal, and by it: see kp_supervisor_bereaved. */
+void job_bereave(struct pool_job *job, bool launcher);
 
 /* The end comes later. Not for one that was never started. */
 void job_cancel(struct pool_job *job);

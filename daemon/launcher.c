@@ -27,6 +27,7 @@ struct launcher {
 	int socket, pidfd;
 	uv_poll_t socket_poll, pidfd_poll;
 	unsigned handles; /* not closed yet */
+	bool ended_by_us;
 	const struct launcher_events *events;
 	void *context;
 };
@@ -132,9 +133,10 @@ static void on_closed(uv_handle_t *handle)
 		return;
 	const struct launcher_events *events = launcher->events;
 	void *context = launcher->context;
+	bool by_us = launcher->ended_by_us;
 	dispose(launcher);
 	if (events)
-		events->ended(context);
+		events->ended(context, by_us);
 }
 
 static void on_exit_of_it(uv_poll_t *poll, int status, int events)
@@ -299,9 +301,11 @@ void launcher_hang_up(struct launcher *launcher)
 	if (!uv_is_closing((uv_handle_t *)&launcher->socket_poll))
 		uv_close((uv_handle_t *)&launcher->socket_poll, on_closed);
 	kp_file_close(&launcher->socket);
+	launcher->ended_by_us = true;
 }
 
 void launcher_kill(struct launcher *launcher)
 {
+	launcher->ended_by_us = true;
 	(void)pidfd_send_signal(launcher->pidfd, SIGKILL, NULL, 0);
 }

@@ -7,6 +7,7 @@
 #define KP_DAEMON_LAUNCHER_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
@@ -18,9 +19,11 @@ struct launcher;
 struct launcher_events {
 	/* {"started": id} and so on; borrowed. */
 	void (*message)(void *context, const json_t *message);
-	/* It has ended and is reaped, its last messages were given; frees itself after.
+	/*
+	 * It has ended and is reaped, its last messages were given; frees itself after.
+	 * by_us: launcher_kill or launcher_hang_up was the cause.
 	 */
-	void (*ended)(void *context);
+	void (*ended)(void *context, bool by_us);
 };
 
 /* What a job is started with; all stay the caller's. */

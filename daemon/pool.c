@@ -24,6 +24,7 @@ struct pool {
 	int64_t last_id;
 	struct job_list queued, active;
 	struct launcher *launcher;
+	bool alone;	   /* what runs must */
 	unsigned failures; /* of launchers in a row */
 	int64_t retry_at;
 	uv_timer_t turn;     /* looks at the queue: now, or when a launcher may start */
@@ -69,6 +70,8 @@ static void on_message(void *context, const json_t *message)
 		const char *why = json_string_value(json_object_get(message, "message"));
 		kp_diag_set(&diag, "worker_lost", NULL, "%s", why ? why : "");
 		job_lose(job, &diag);
+	} else if ((job = find_active(pool, json_object_get(message, "bereaved")))) {
+		job_bereave(job, false);
 	}
 }
 
@@ -80,7 +83,7 @@ static void count_failure(struct pool *pool)
 	pool->failures++;
 }
 
-static void on_launcher_ended(void *context)
+static void on_launcher_ended(void *context, bool by_us)
 {
 	struct pool *pool = context;
 	pool->launcher = NULL;
@@ -88,8 +91,13 @@ static void on_launcher_ended(void *context)
 		pool->lost++;
 		count_failure(pool);
 	}
-	for (struct pool_job *job; (job = TAILQ_FIRST(&pool->active));)
-		job_lose(job, NULL);
+	for (struct pool_job *job; (job = TAILQ_FIRST(&pool->active));) {
+		/* It died while this one ran before, and now nothing else did. */
+		if (job->request.alone && !by_us)
+			job_bereave(job, true);
+		else
+			job_lose(job, NULL);
+	}
 	take_turn(pool);
 }
 
@@ -149,7 +157,14 @@ static void start(struct pool *pool, struct pool_job *job)
 	TAILQ_INSERT_TAIL(&pool->active, job, link);
 	pool->running++;
 	pool->started++;
+	pool->alone = job->request.alone;
 	job_start(job, pool->loop, pool->launcher);
+}
+
+static bool has_room(const struct pool *pool, const struct pool_job *job)
+{
+	return pool->running == 0 ||
+	       (pool->running < pool->slots && !pool->alone && !job->request.alone);
 }
 
 static void on_turn(uv_timer_t *timer)
@@ -174,8 +189,8 @@ static void on_turn(uv_timer_t *timer)
 		}
 		have_launcher(pool);
 	}
-	while (pool->launcher && pool->running < pool->slots &&
-		(job = TAILQ_FIRST(&pool->queued)))
+	while (pool->launcher && (job = TAILQ_FIRST(&pool->queued)) &&
+		has_room(pool, job))
 		start(pool, job);
 	if (!pool->launcher && !TAILQ_EMPTY(&pool->queued))
 		take_turn(pool);

@@ -36,6 +36,13 @@ struct pool_request {
 	int fds[3];
 	size_t n_fds;
 	unsigned timeout_ms;
+	bool identifies; /* no code of a plugin runs: lib/report.h */
+	size_t kernels;	 /* that a probe asks */
+	/*
+	 * Runs while nothing else does: one of those that ran when the launcher died. If
+	 * it dies again, this is why: KP_WORKER_KILLED_PARENT.
+	 */
+	bool alone;
 	void (*on_line)(void *context, json_t *line);
 	void (*on_end)(void *context, const struct kp_worker_result *result);
 	void *context;

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { TRACE_MOST = 4096 };
 static const int64_t ns_per_ms = 1000000;
 static const int64_t ns_per_s = 1000000000;
 

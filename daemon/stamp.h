@@ -34,6 +34,8 @@ bool stamp_equal(const struct stamp *a, const struct stamp *b);
 unsigned stamp_settles_in(const struct stamp *stamp, int64_t now_ns);
 int64_t stamp_now(void); /* nanoseconds since 1970 */
 
+enum { TRACE_MOST = 4096 }; /* files of a trace that is kept */
+
 /* Counted references, by one thread at a time; unchanged once it is shared. */
 struct trace {
 	unsigned references;

@@ -126,13 +126,45 @@ void store_close(struct store *store)
 	free(store);
 }
 
-void store_mark(const struct store *store, const char *closure)
+static void write_mark(
+	const struct store *store, const char *closure, const char stamps[DIGEST_TEXT])
 {
 	if (store->marks < 0)
 		return;
-	int fd = openat(
-		store->marks, closure, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
+	int fd = openat(store->marks, closure,
+		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	/* One that is cut is no mark: the entry is hashed again. */
+	if (fd >= 0 && write(fd, stamps, DIGEST_TEXT - 1) != DIGEST_TEXT - 1)
+		(void)unlinkat(store->marks, closure, 0);
 	kp_file_close(&fd);
+}
+
+void store_mark(const struct store *store, const char *closure)
+{
+	char stamps[DIGEST_TEXT];
+
+	if (tree_stamps(store->fd, closure, STORE_FILES, stamps) == 0)
+		write_mark(store, closure, stamps);
+}
+
+void store_doubt(const struct store *store, const char *closure)
+{
+	if (store->marks >= 0)
+		(void)unlinkat(store->marks, closure, 0);
+}
+
+static bool is_marked(
+	const struct store *store, const char *closure, const char stamps[DIGEST_TEXT])
+{
+	char *text = NULL;
+	size_t size;
+	bool same = store->marks >= 0 &&
+		    kp_file_read(store->marks, closure, DIGEST_TEXT, &text, &size,
+			    NULL) == 0 &&
+		    strcmp(text, stamps) == 0;
+
+	free(text);
+	return same;
 }
 
 static void set_aside(struct store *store, const char *closure)
@@ -148,15 +180,17 @@ static void set_aside(struct store *store, const char *closure)
 
 bool store_has(struct store *store, const char *closure, bool *damaged)
 {
-	char digest[DIGEST_TEXT];
+	char stamps[DIGEST_TEXT], digest[DIGEST_TEXT];
 
 	if (faccessat(store->fd, closure, F_OK, 0) < 0)
 		return false;
-	if (store->marks >= 0 && faccessat(store->marks, closure, F_OK, 0) == 0)
+	/* Before the content is read: what is changed meanwhile has others. */
+	bool stamped = tree_stamps(store->fd, closure, STORE_FILES, stamps) == 0;
+	if (stamped && is_marked(store, closure, stamps))
 		return true;
-	if (tree_digest(store->fd, closure, STORE_FILES, digest) == 0 &&
+	if (stamped && tree_digest(store->fd, closure, STORE_FILES, digest) == 0 &&
 		strcmp(digest, closure) == 0) {
-		store_mark(store, closure);
+		write_mark(store, closure, stamps);
 		return true;
 	}
 	set_aside(store, closure);

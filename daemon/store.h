@@ -5,7 +5,7 @@
  * and may run in any thread; one draft belongs to one thread at a time.
  *
  * STORE/<closure>/...            an entry, read-only
- * STORE/.boot/<boot id>/<closure> an entry that was hashed again since this boot
+ * STORE/.boot/<boot id>/<closure> stamps of an entry when it was hashed, in this boot
  * STORE/.new-XXXXXX/             a draft
  * STORE/.damaged-<closure>/      an entry that was not what its name says
  */
@@ -46,16 +46,22 @@ void store_close(struct store *store); /* NULL is fine */
 void store_serve_all(struct store *store);
 
 /*
- * Is this entry here and right? An entry that was not hashed since the boot is;
- * one that is not what its name says is set aside, *damaged set (may be NULL).
+ * Is this entry here and right? It is hashed where that was not done in this boot, or
+ * its files have other stamps since; one that is not what its name says is set
+ * aside, *damaged set (may be NULL; never cleared).
  */
 bool store_has(struct store *store, const char *closure, bool *damaged);
+
+/* What is known of the entry is forgotten: it is hashed when it is asked for next. */
+void store_doubt(const struct store *store, const char *closure);
 
 /* The path of a file of an entry, malloc'ed; NULL when memory is exhausted. */
 char *store_path(const struct store *store, const char *closure, const char *name);
 
 /* A new, empty draft. */
 struct draft *draft_new(struct store *store, struct kp_diag *diag);
+/* An entry that is there already is hashed before it is believed (store_doubt). */
+void draft_doubt(struct draft *draft);
 /* Removes what was not kept. NULL is fine. */
 void draft_free(struct draft *draft);
 
@@ -93,8 +99,9 @@ int draft_open(const struct draft *draft, size_t i, struct kp_diag *diag)
 
 /*
  * Makes the draft an entry, or drops it for one that is there already. *entry
- * gets the name of the library inside of the entry, malloc'ed. *damaged: an
- * entry of this name was wrong and has been set aside. Codes write_failed, no_memory.
+ * gets the name of the library inside of the entry, malloc'ed. *damaged is set,
+ * and never cleared: an entry of this name was wrong and has been set aside. Codes
+ * write_failed, no_memory.
  */
 int draft_keep(struct draft *draft, char closure[DIGEST_TEXT], char **entry,
 	bool *damaged, struct kp_diag *diag) __attribute__((warn_unused_result));

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/stamp.h"
 #include "lib/file.h"
 
 enum { TREE_DEPTH = 32 };
@@ -150,6 +151,7 @@ struct hashing {
 	struct tree_lines lines;
 	char path[PATH_MAX]; /* of the directory, "" or with a slash at its end */
 	size_t files;
+	bool stamps; /* in place of content */
 };
 
 static int hash_visit(int dir, const char *name, void *context);
@@ -167,6 +169,23 @@ static int hash_dir(int dir, const char *name, struct hashing *hashing)
 	return failed;
 }
 
+/* All but the device, whose number may be another after a while. */
+static int digest_stamp(int fd, char digest[DIGEST_TEXT])
+{
+	char text[128];
+	struct stamp stamp;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
+	stamp_from_stat(&st, &stamp);
+	int n = snprintf(text, sizeof(text), "%llu %lld %lld %lld",
+		(unsigned long long)stamp.ino, (long long)stamp.size,
+		(long long)stamp.mtime, (long long)stamp.ctime);
+	digest_bytes(text, (size_t)n, digest);
+	return 0;
+}
+
 static int hash_file(int fd, const char *name, struct hashing *hashing)
 {
 	char digest[DIGEST_TEXT];
@@ -175,7 +194,9 @@ static int hash_file(int fd, const char *name, struct hashing *hashing)
 
 	if (n < 0 || (size_t)n >= sizeof(path) || hashing->lines.count >= hashing->files)
 		return -1;
-	if (digest_copy(fd, -1, file_most, name, digest, NULL, NULL) < 0)
+	if (hashing->stamps
+			? digest_stamp(fd, digest) < 0
+			: digest_copy(fd, -1, file_most, name, digest, NULL, NULL) < 0)
 		return -1;
 	return tree_lines_add(&hashing->lines, digest, path);
 }
@@ -198,17 +219,29 @@ static int hash_visit(int dir, const char *name, void *context)
 	return failed;
 }
 
-int tree_digest(int dir, const char *name, size_t files, char digest[DIGEST_TEXT])
+static int digest(
+	int dir, const char *name, size_t files, bool stamps, char text[DIGEST_TEXT])
 {
 	struct hashing *hashing = calloc(1, sizeof(*hashing));
 
 	if (!hashing)
 		return -1;
 	hashing->files = files;
+	hashing->stamps = stamps;
 	int failed = each(dir, name, hash_visit, hashing);
 	if (!failed)
-		failed = tree_lines_digest(&hashing->lines, digest);
+		failed = tree_lines_digest(&hashing->lines, text);
 	tree_lines_finish(&hashing->lines);
 	free(hashing);
 	return failed;
+}
+
+int tree_digest(int dir, const char *name, size_t files, char text[DIGEST_TEXT])
+{
+	return digest(dir, name, files, false, text);
+}
+
+int tree_stamps(int dir, const char *name, size_t files, char text[DIGEST_TEXT])
+{
+	return digest(dir, name, files, true, text);
 }

@@ -31,5 +31,8 @@ void tree_lines_finish(struct tree_lines *lines);
 /* Hashes the files of a tree; what is no file or directory is an error. */
 int tree_digest(int dir, const char *name, size_t files, char digest[DIGEST_TEXT])
 	__attribute__((warn_unused_result));
+/* The same of what stat says of them (daemon/stamp.h), without reading one. */
+int tree_stamps(int dir, const char *name, size_t files, char digest[DIGEST_TEXT])
+	__attribute__((warn_unused_result));
 
 #endif

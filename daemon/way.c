@@ -106,6 +106,11 @@ static void copy(struct way *way)
 	lane_add(pipeline_lane(way->pipeline), &way->job, way_copy, copied);
 }
 
+void way_copy_again(struct way *way)
+{
+	copy(way);
+}
+
 static void searched(struct lane_job *job)
 {
 	struct way *way = way_of(job);

@@ -46,7 +46,8 @@ struct way {
 	json_t *elfs[STORE_FILES];
 	char *entry; /* the library's name inside of the entry */
 	char closure[DIGEST_TEXT], deps[DIGEST_TEXT];
-	bool damaged;
+	bool checked; /* the entry was hashed again after a failure */
+	bool damaged; /* an entry of it was, once */
 	struct trace *trace;
 	json_t *parts;
 
@@ -65,6 +66,9 @@ struct way *way_new(
 	struct pipeline *pipeline, const struct kp_manifest *manifest, bool fresh);
 /* Not while anything is under way. */
 void way_free(struct way *way);
+
+/* From the start, with a new copy. */
+void way_copy_again(struct way *way);
 
 /* Questions to workers (way_ask.c), and what comes after. */
 void way_identify(struct way *way); /* the next file of the draft */
@@ -95,6 +99,7 @@ void way_look(struct lane_job *job);   /* sets hit */
 void way_copy(struct lane_job *job);   /* a new draft of the library; sets same */
 void way_search(struct lane_job *job); /* adds what the identified files reach */
 void way_keep(struct lane_job *job);   /* the draft becomes an entry */
+void way_check(struct lane_job *job);  /* is the entry what it should be? sets damaged */
 void way_discard(struct lane_job *job);
 
 /* What a way needs of its pipeline. */

@@ -2,6 +2,7 @@
 /* A way's questions to workers: what is it, and does it work here? */
 #include "daemon/way.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,24 +27,15 @@ static void fail(struct way *way, const char *code, const char *message)
 	way_finish(way);
 }
 
-/* Takes the job. */
-static int submit(struct way *way, json_t *job, int fd, unsigned timeout_ms,
-	void (*on_line)(void *, json_t *),
-	void (*on_end)(void *, const struct kp_worker_result *))
+/* Takes request->job, NULL when memory is exhausted. */
+static void submit(struct way *way, struct pool_request *request)
 {
-	struct pool_request request = {
-		.job = job,
-		.fds = {fd, -1, -1},
-		.n_fds = fd >= 0 ? 1 : 0,
-		.timeout_ms = timeout_ms,
-		.on_line = on_line,
-		.on_end = on_end,
-		.context = way,
-	};
-
-	way->worker = job ? pool_submit(pipeline_pool(way->pipeline), &request) : NULL;
-	json_decref(job);
-	return way->worker ? 0 : -1;
+	request->context = way;
+	way->worker =
+		request->job ? pool_submit(pipeline_pool(way->pipeline), request) : NULL;
+	json_decref(request->job);
+	if (!way->worker)
+		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
 }
 
 /* True when the question is asked again. */
@@ -62,16 +54,6 @@ static bool lost(struct way *way, void (*again)(struct way *))
 static bool is_library(const struct way *way)
 {
 	return way->identified == 0;
-}
-
-/*
- * A library beside the plugin's is no plugin: what it lacks of one is nothing
- * against it. What cannot be read as a library is found before `elf` is told.
- */
-static bool is_part(const struct way *way, enum kp_finding_end end)
-{
-	return !is_library(way) && way->part.elf &&
-	       (end == KP_FINDING_GOOD || way->part.state == KP_STATE_REJECTED);
 }
 
 static struct kp_finding *finding_of(struct way *way)
@@ -132,7 +114,7 @@ static void identify_end(void *context, const struct kp_worker_result *result)
 		fail(way, "garbled_report", "the worker reported neither note nor fault");
 		return;
 	}
-	if (is_library(way) ? end == KP_FINDING_GOOD : is_part(way, end))
+	if (end == KP_FINDING_GOOD)
 		keep_elf(way);
 	else
 		reject(way);
@@ -154,12 +136,17 @@ void way_identify(struct way *way)
 		return;
 	}
 	kp_finding_begin(finding_of(way));
-	int failed = submit(way,
-		json_pack("{s:s, s:s}", "kind", "identify", "file", file->from), fd,
-		identify_timeout(way), take_identity, identify_end);
+	submit(way, &(struct pool_request){
+			    .job = json_pack("{s:s, s:s, s:b}", "kind", "identify",
+				    "file", file->from, "part", !is_library(way)),
+			    .fds = {fd},
+			    .n_fds = 1,
+			    .timeout_ms = identify_timeout(way),
+			    .identifies = true,
+			    .on_line = take_identity,
+			    .on_end = identify_end,
+		    });
 	kp_file_close(&fd);
-	if (failed)
-		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
 }
 
 /* ---- probe --------------------------------------------------------------------- */
@@ -169,6 +156,30 @@ static void take_answer(void *context, json_t *line)
 	struct way *way = context;
 
 	kp_finding_probe(&way->finding, line);
+}
+
+static void conclude(struct way *way)
+{
+	way_remember(way);
+	way_finish(way);
+}
+
+static struct way *way_of(struct lane_job *job)
+{
+	return (struct way *)((char *)job - offsetof(struct way, job));
+}
+
+/* Not the plugin failed, but our copy of it: from the start, with another. */
+static void checked(struct lane_job *job)
+{
+	struct way *way = way_of(job);
+
+	if (way_is_over(way))
+		return;
+	if (way->damaged)
+		way_copy_again(way);
+	else
+		conclude(way);
 }
 
 static void probe_end(void *context, const struct kp_worker_result *result)
@@ -185,18 +196,31 @@ static void probe_end(void *context, const struct kp_worker_result *result)
 	}
 	if (end == KP_FINDING_GOOD)
 		way->verdict.state = KP_STATE_ACTIVE;
-	way_remember(way);
-	way_finish(way);
+	if (end == KP_FINDING_GOOD || way->checked) {
+		conclude(way);
+		return;
+	}
+	way->checked = true;
+	lane_add(pipeline_lane(way->pipeline), &way->job, way_check, checked);
 }
 
 void way_probe(struct way *way)
 {
+	const json_t *kernels = json_object_get(way->verdict.note, "kernels");
+
 	kp_finding_begin(&way->finding);
-	if (way_set_stored(way, way->closure, way->entry) < 0 ||
-		submit(way,
-			json_pack("{s:s, s:s, s:O, s:s}", "kind", "probe", "stored",
-				way->verdict.stored, "note", way->verdict.note, "file",
-				way->library),
-			-1, way->manifest.timeout_ms, take_answer, probe_end) < 0)
+	if (way_set_stored(way, way->closure, way->entry) < 0) {
 		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
+		return;
+	}
+	submit(way, &(struct pool_request){
+			    .job = json_pack("{s:s, s:s, s:O, s:s}", "kind", "probe",
+				    "stored", way->verdict.stored, "note",
+				    way->verdict.note, "file", way->library),
+			    .timeout_ms = way->manifest.timeout_ms,
+			    .kernels = json_array_size(kernels),
+			    .alone = way->lost > 0,
+			    .on_line = take_answer,
+			    .on_end = probe_end,
+		    });
 }

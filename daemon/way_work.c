@@ -61,10 +61,22 @@ static int out_of_memory(struct way *way)
 	return kp_diag_no_memory(&way->diag);
 }
 
+/* Each is looked at, and compared with the others. */
+static int check_trace(struct way *way)
+{
+	if (way->trace->count < TRACE_MOST)
+		return 0;
+	way->result = DRAFT_WRONG;
+	return kp_diag_set(&way->diag, "too_many_search_paths", way->library,
+		"what it needs is looked for in more than %d places", TRACE_MOST);
+}
+
 static int trace_path(struct way *way, const char *path)
 {
 	struct stamp stamp;
 
+	if (check_trace(way) < 0)
+		return -1;
 	stamp_take(path, &stamp);
 	return trace_add(way->trace, path, &stamp) < 0 ? out_of_memory(way) : 0;
 }
@@ -106,6 +118,8 @@ static int start_draft(struct way *way)
 		(void)trace_path(way, way->library);
 		return -1;
 	}
+	if (way->fresh)
+		draft_doubt(way->draft);
 	return add(way, way->library);
 }
 
@@ -171,23 +185,6 @@ static int found(void *context, const char *path, bool exists)
 	return draft_has(way->draft, path) ? 0 : add(way, path);
 }
 
-/*
- * A name is searched for; a path is loaded as it is, and must be the same for every
- * host: "../x.so" is decided by its directory, "$ORIGIN/../x.so" is no part of the entry.
- */
-static int check_name(struct way *way, const struct origin *origin, const char *name)
-{
-	bool is_path = strchr(name, '/') != NULL;
-	bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-
-	if (!is_dots && (!is_path || (name[0] == '/' && !strstr(name, "/../"))))
-		return 0;
-	way->result = DRAFT_WRONG;
-	return kp_diag_set(&way->diag, "outside", origin->path,
-		"%s needs %s: neither a name to search for nor an absolute path",
-		origin->path, name);
-}
-
 static int search_names(struct way *way, const struct origin *origin, const json_t *names)
 {
 	size_t i;
@@ -195,8 +192,7 @@ static int search_names(struct way *way, const struct origin *origin, const json
 
 	json_array_foreach (names, i, item) {
 		const char *name = json_string_value(item);
-		if (name && (check_name(way, origin, name) < 0 ||
-				    origin_search(origin, name, found, way) != 0))
+		if (name && origin_search(origin, name, found, way) != 0)
 			return -1;
 	}
 	return 0;
@@ -373,6 +369,16 @@ void way_keep(struct lane_job *job)
 	draft_free(way->draft);
 	way->draft = NULL;
 	way->result = DRAFT_ADDED;
+}
+
+/* The mark of this boot says nothing of what the disk has done to it since. */
+void way_check(struct lane_job *job)
+{
+	struct way *way = way_of(job);
+	struct store *store = pipeline_store(way->pipeline);
+
+	store_doubt(store, way->closure);
+	(void)store_has(store, way->closure, &way->damaged);
 }
 
 void way_discard(struct lane_job *job)

@@ -11,7 +11,7 @@
 #include "lib/spec.h"
 #include "lib/text.h"
 
-enum { WARNINGS_MOST = 256, MESSAGE = 1200 };
+enum { WARNINGS_MOST = 256, MESSAGE = 1024 };
 
 /* A code is matched by tools: whatever is none, or too long, says only that it failed. */
 static const char *code_or(const char *code, size_t size, const char *otherwise)
@@ -142,17 +142,47 @@ static void add_kernel(struct kp_verdict *verdict, const json_t *line)
 	free(kernel.message);
 }
 
+/* The first one counts. */
+static void garbled(struct kp_finding *finding, const char *what, const char *name)
+{
+	char clean[96], expected[96];
+
+	if (finding->garbled[0])
+		return;
+	(void)kp_text_clean(name, clean, sizeof(clean));
+	(void)kp_text_clean(due(finding->verdict), expected, sizeof(expected));
+	(void)snprintf(finding->garbled, sizeof(finding->garbled),
+		"the probe %s %s when %s was due", what, *clean ? clean : "\"\"",
+		*expected ? expected : "the end");
+}
+
+/* "load", then one for each kernel, before its answer. */
+static void take_stage(struct kp_finding *finding, const char *stage)
+{
+	static const char probe[] = "probe kernel ";
+	const char *expected = due(finding->verdict);
+	bool good = finding->stages == 0
+			    ? strcmp(stage, "load") == 0
+			    : finding->stages == finding->verdict->n_kernels + 1 &&
+				      *expected &&
+				      strncmp(stage, probe, strlen(probe)) == 0 &&
+				      strcmp(stage + strlen(probe), expected) == 0;
+
+	if (good)
+		finding->stages++;
+	else
+		garbled(finding, "began with", stage);
+}
+
 static void take_kernel(struct kp_finding *finding, const char *name, const json_t *line)
 {
 	const char *expected = due(finding->verdict);
 
-	if (finding->garbled[0])
-		return;
-	if (*expected && strcmp(name, expected) == 0)
+	if (*expected && strcmp(name, expected) == 0 &&
+		finding->stages == finding->verdict->n_kernels + 2)
 		add_kernel(finding->verdict, line);
 	else
-		(void)kp_text_clean(
-			*name ? name : "?", finding->garbled, sizeof(finding->garbled));
+		garbled(finding, "answered for the kernel", name);
 }
 
 static void forget_kernels(struct kp_verdict *verdict)
@@ -170,7 +200,22 @@ void kp_finding_begin(struct kp_finding *finding)
 {
 	forget_kernels(finding->verdict);
 	finding->failed = false;
+	finding->stages = 0;
 	finding->garbled[0] = '\0';
+}
+
+void kp_finding_finish(struct kp_finding *finding)
+{
+	json_decref(finding->needs);
+	finding->needs = NULL;
+}
+
+static void add_needs(struct kp_finding *finding, json_t *needs)
+{
+	if (!finding->needs)
+		finding->needs = json_array();
+	if (finding->needs)
+		(void)json_array_extend(finding->needs, needs);
 }
 
 void kp_finding_identify(struct kp_finding *finding, const json_t *line)
@@ -180,20 +225,33 @@ void kp_finding_identify(struct kp_finding *finding, const json_t *line)
 	json_t *note = json_object_get(line, "note");
 	json_t *needs = json_object_get(line, "needs");
 
-	if (json_is_object(elf))
+	/* The first that an identify says: a worker that was lost may have said more. */
+	if (json_is_object(elf)) {
 		replace(&verdict->elf, elf);
+		kp_finding_finish(finding);
+	}
 	if (json_is_object(note))
 		replace(&verdict->note, note);
 	if (json_is_array(needs))
-		replace(&finding->needs, needs);
+		add_needs(finding, needs);
 	take_failed(finding, line);
 	take_warnings(verdict, json_object_get(line, "warnings"));
 }
 
 void kp_finding_probe(struct kp_finding *finding, const json_t *line)
 {
+	static const char *const keys[] = {
+		"stage", "kernel", "failed", "loader", "warnings"};
+	const char *stage = json_string_value(json_object_get(line, "stage"));
 	const char *kernel = json_string_value(json_object_get(line, "kernel"));
+	bool known = false;
 
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		known = known || json_object_get(line, keys[i]);
+	if (!known)
+		garbled(finding, "said", "what no probe says");
+	if (stage)
+		take_stage(finding, stage);
 	if (kernel)
 		take_kernel(finding, kernel, line);
 	take_failed(finding, line);
@@ -254,9 +312,7 @@ static bool is_whole(struct kp_finding *finding)
 	char text[400];
 
 	if (finding->garbled[0])
-		(void)snprintf(text, sizeof(text),
-			"the probe answered for a kernel %s that was not due: due was %s",
-			finding->garbled, *due(verdict) ? due(verdict) : "the end");
+		(void)snprintf(text, sizeof(text), "%s", finding->garbled);
 	else if (verdict->n_kernels < json_array_size(kernels_of(verdict)))
 		(void)snprintf(text, sizeof(text),
 			"the probe ended without an answer for the kernel %s",
@@ -277,10 +333,4 @@ enum kp_finding_end kp_finding_probed(
 		return end;
 	keep_evidence(finding->verdict, result, now);
 	return KP_FINDING_BAD;
-}
-
-void kp_finding_finish(struct kp_finding *finding)
-{
-	json_decref(finding->needs);
-	finding->needs = NULL;
 }

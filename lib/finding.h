@@ -19,9 +19,10 @@
 /* Zero it, set verdict; the verdict is filled and stays the caller's. */
 struct kp_finding {
 	struct kp_verdict *verdict;
-	json_t *needs;	  /* what its dependencies resolved to; or NULL */
-	bool failed;	  /* a worker said so; the verdict has state, code and message */
-	char garbled[96]; /* the kernel that it should not have answered for, or "" */
+	json_t *needs;	   /* what its dependencies resolved to; or NULL */
+	bool failed;	   /* a worker said so; the verdict has state, code and message */
+	size_t stages;	   /* that a probe has told */
+	char garbled[256]; /* what a probe should not have said, or "" */
 };
 
 enum kp_finding_end {
@@ -33,15 +34,20 @@ enum kp_finding_end {
 /* Before the same finding gets lines of a further worker. Forgets kernels. */
 void kp_finding_begin(struct kp_finding *finding);
 
-/* Lines of an identify: elf, note, needs, warnings, failed. */
+/* Lines of an identify: elf (forgets needs), note, needs (adds to them), warnings,
+ * failed. */
 void kp_finding_identify(struct kp_finding *finding, const json_t *line);
-/* Lines of a probe, whose plugin has been identified: kernel, warnings, failed. */
+/*
+ * Lines of a probe, whose plugin has been identified: stage, kernel, loader, warnings,
+ * failed. First the stage "load", then for each kernel of the note, in its order,
+ * the stage "probe kernel NAME" and its answer: anything else is garbled.
+ */
 void kp_finding_probe(struct kp_finding *finding, const json_t *line);
 
 /*
- * After the worker's end; `now` in seconds. Adds up the time that it took. A probe
- * must have answered for each kernel of the note, once and in its order: else failed,
- * code garbled_report or incomplete_report.
+ * After the worker's end; `now` in seconds. Adds up the time that it took. A probe that
+ * said what it should not, or not all that it should, has failed: codes garbled_report
+ * and incomplete_report.
  */
 enum kp_finding_end kp_finding_identified(
 	struct kp_finding *finding, const struct kp_worker_result *result, int64_t now);

@@ -25,15 +25,14 @@ struct kp_supervisor {
 	int64_t started, limit, deadline;
 	void (*on_line)(void *context, json_t *line);
 	void *context;
-	char *line;
-	size_t used, room, total;
+	struct kp_report lines;
 	char tail[KP_WORKER_OUTPUT]; /* a ring */
 	size_t written;
 	bool marked, ended, lingered, kill_asked, leaving, finished;
 	int status;
 	bool has_cause;
 	enum kp_worker_end cause; /* what ended it, when that was not its own doing */
-	struct kp_diag why;	  /* of a garbled report */
+	bool launcher;		  /* it was this parent that it killed */
 	struct kp_worker_result result;
 };
 
@@ -66,8 +65,9 @@ static const char *stage_words(const struct kp_supervisor *supervisor)
 	return *supervisor->result.stage ? supervisor->result.stage : "its start";
 }
 
-struct kp_supervisor *kp_supervisor_new(int report, int output, int64_t now,
-	int64_t deadline, void (*on_line)(void *context, json_t *line), void *context)
+struct kp_supervisor *kp_supervisor_new(int report, int output,
+	const struct kp_report_terms *terms, int64_t now, int64_t deadline,
+	void (*on_line)(void *context, json_t *line), void *context)
 {
 	struct kp_supervisor *supervisor = calloc(1, sizeof(*supervisor));
 	if (!supervisor)
@@ -76,6 +76,7 @@ struct kp_supervisor *kp_supervisor_new(int report, int output, int64_t now,
 	supervisor->output = output;
 	supervisor->report_open = report >= 0;
 	supervisor->output_open = output >= 0;
+	supervisor->lines.terms = *terms;
 	supervisor->started = now;
 	supervisor->limit = deadline - now;
 	supervisor->deadline = deadline;
@@ -91,7 +92,7 @@ void kp_supervisor_free(struct kp_supervisor *supervisor)
 		return;
 	kp_file_close(&supervisor->report);
 	kp_file_close(&supervisor->output);
-	free(supervisor->line);
+	kp_report_finish(&supervisor->lines);
 	free(supervisor);
 }
 
@@ -125,14 +126,6 @@ static void set_cause(struct kp_supervisor *supervisor, enum kp_worker_end cause
 	supervisor->cause = cause;
 }
 
-static void garbled(struct kp_supervisor *supervisor, const char *what)
-{
-	set_cause(supervisor, KP_WORKER_GARBLED);
-	supervisor->report_open = false;
-	kp_diag_set(&supervisor->why, "garbled_report", supervisor->result.stage,
-		"the report is garbled during %s: %s", stage_words(supervisor), what);
-}
-
 static void keep_text(const json_t *value, char *out, size_t size)
 {
 	if (json_is_string(value))
@@ -140,70 +133,31 @@ static void keep_text(const json_t *value, char *out, size_t size)
 			json_string_value(value), json_string_length(value), out, size);
 }
 
-/*
- * Not kp_json_parse: a line wraps a note, and a note alone may have all that
- * kp_json_parse accepts.
- */
-static void take_line(struct kp_supervisor *supervisor, const char *text, size_t size)
+static const char *take_line(void *context, json_t *line)
 {
-	if (supervisor->marked) {
-		garbled(supervisor, "it goes on after its end");
-		return;
-	}
-	json_error_t error;
-	json_t *line = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-	if (!json_is_object(line))
-		garbled(supervisor, line ? "a line is not an object" : error.text);
-	else if (json_is_true(json_object_get(line, "end")))
-		supervisor->marked = true;
-	else {
-		keep_text(json_object_get(line, "stage"), supervisor->result.stage,
-			sizeof(supervisor->result.stage));
-		keep_text(json_object_get(line, "loader"), supervisor->result.loader,
-			sizeof(supervisor->result.loader));
-		if (supervisor->on_line)
-			supervisor->on_line(supervisor->context, line);
-	}
-	json_decref(line);
-}
+	struct kp_supervisor *supervisor = context;
+	struct kp_worker_result *result = &supervisor->result;
 
-static bool make_room(struct kp_supervisor *supervisor, size_t more)
-{
-	if (supervisor->used + more <= supervisor->room)
-		return true;
-	size_t room = (supervisor->used + more) * 2;
-	char *line = realloc(supervisor->line, room);
-	if (!line)
-		return false;
-	supervisor->line = line;
-	supervisor->room = room;
-	return true;
+	if (supervisor->marked)
+		return "it goes on after its end";
+	if (json_is_true(json_object_get(line, "end"))) {
+		supervisor->marked = true;
+		return NULL;
+	}
+	keep_text(json_object_get(line, "stage"), result->stage, sizeof(result->stage));
+	keep_text(
+		json_object_get(line, "loader"), result->loader, sizeof(result->loader));
+	if (supervisor->on_line)
+		supervisor->on_line(supervisor->context, line);
+	return NULL;
 }
 
 static void take_report(struct kp_supervisor *supervisor, const char *bytes, size_t size)
 {
-	supervisor->total += size;
-	if (supervisor->total > KP_WORKER_REPORT)
-		garbled(supervisor, "it is longer than 64 MiB");
-	while (size > 0 && supervisor->report_open) {
-		const char *end = memchr(bytes, '\n', size);
-		size_t n = end ? (size_t)(end - bytes) : size;
-		if (supervisor->used + n > KP_WORKER_LINE) {
-			garbled(supervisor, "a line is longer than 5 MiB");
-		} else if (!make_room(supervisor, n + 1)) {
-			garbled(supervisor, "no memory is left for a line");
-		} else {
-			memcpy(supervisor->line + supervisor->used, bytes, n);
-			supervisor->used += n;
-		}
-		if (!end || !supervisor->report_open)
-			return;
-		size_t length = supervisor->used;
-		supervisor->used = 0;
-		take_line(supervisor, supervisor->line, length);
-		bytes += n + 1;
-		size -= n + 1;
-	}
+	if (kp_report_take(&supervisor->lines, bytes, size, take_line, supervisor) == 0)
+		return;
+	set_cause(supervisor, KP_WORKER_GARBLED);
+	supervisor->report_open = false;
 }
 
 static void take_output(struct kp_supervisor *supervisor, const char *bytes, size_t size)
@@ -260,6 +214,15 @@ void kp_supervisor_ended(struct kp_supervisor *supervisor, int status, bool ling
 void kp_supervisor_lost(struct kp_supervisor *supervisor)
 {
 	set_cause(supervisor, KP_WORKER_LOST);
+	supervisor->ended = true;
+}
+
+void kp_supervisor_bereaved(struct kp_supervisor *supervisor, bool launcher)
+{
+	if (!supervisor->finished)
+		read_both(supervisor, DRAIN_MOST);
+	set_cause(supervisor, KP_WORKER_KILLED_PARENT);
+	supervisor->launcher = launcher;
 	supervisor->ended = true;
 }
 
@@ -322,6 +285,17 @@ static void explain_signal(struct kp_supervisor *supervisor)
 		stage_words(supervisor));
 }
 
+static void explain_bereaved(struct kp_supervisor *supervisor)
+{
+	bool launcher = supervisor->launcher;
+	kp_diag_set(&supervisor->result.diag,
+		launcher ? "killed_the_launcher" : "killed_its_keeper",
+		supervisor->result.stage, "killed %s during %s",
+		launcher ? "the launcher of all workers, while it ran alone,"
+			 : "the process that watches over it",
+		stage_words(supervisor));
+}
+
 static void explain(struct kp_supervisor *supervisor)
 {
 	struct kp_diag *diag = &supervisor->result.diag;
@@ -342,11 +316,16 @@ static void explain(struct kp_supervisor *supervisor)
 			supervisor->ended ? "" : ", but does not die");
 		break;
 	case KP_WORKER_GARBLED:
-		*diag = supervisor->why;
+		kp_diag_set(diag, "garbled_report", stage,
+			"the report is garbled during %s: %s", stage_words(supervisor),
+			supervisor->lines.why);
 		break;
 	case KP_WORKER_LINGERED:
 		kp_diag_set(diag, "lingering_process", stage,
 			"left processes running, which were killed");
+		break;
+	case KP_WORKER_KILLED_PARENT:
+		explain_bereaved(supervisor);
 		break;
 	case KP_WORKER_LOST:
 		kp_diag_set(diag, "worker_lost", stage,
@@ -367,7 +346,8 @@ static enum kp_supervisor_step finish(struct kp_supervisor *supervisor, int64_t 
 	supervisor->finished = true;
 	supervisor->report_open = supervisor->output_open = false;
 	result->end = judge(supervisor);
-	if (supervisor->ended && result->end != KP_WORKER_LOST) {
+	if (supervisor->ended && result->end != KP_WORKER_LOST &&
+		result->end != KP_WORKER_KILLED_PARENT) {
 		if (WIFSIGNALED(supervisor->status))
 			result->signal = WTERMSIG(supervisor->status);
 		else

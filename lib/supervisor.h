@@ -4,9 +4,9 @@
  * descriptors and its deadline. Does no waiting: the daemon drives it from uv,
  * tests from poll(2).
  *
- * A worker reports JSON objects, one a line, on its own descriptor; the last is
- * {"end": true}. Exit 0 without it is a failure. stdout and stderr are evidence:
- * the last 4 KiB are kept.
+ * A worker reports JSON objects, one a line (lib/report.h), on its own descriptor; the
+ * last is {"end": true}. Exit 0 without it is a failure. stdout and stderr are
+ * evidence: the last 4 KiB are kept.
  */
 #ifndef KP_LIB_SUPERVISOR_H
 #define KP_LIB_SUPERVISOR_H
@@ -17,12 +17,9 @@
 #include <stdint.h>
 
 #include "lib/diag.h"
+#include "lib/report.h"
 
-enum {
-	KP_WORKER_OUTPUT = 4096,     /* kept of stdout and stderr */
-	KP_WORKER_LINE = 5 << 20,    /* a report line */
-	KP_WORKER_REPORT = 64 << 20, /* a whole report */
-};
+enum { KP_WORKER_OUTPUT = 4096 /* kept of stdout and stderr */ };
 
 enum kp_worker_end {
 	KP_WORKER_DONE,	     /* reported to its end and exited 0 */
@@ -31,7 +28,8 @@ enum kp_worker_end {
 	KP_WORKER_TIMED_OUT, /* and was killed */
 	KP_WORKER_GARBLED,   /* its report is not what was agreed */
 	KP_WORKER_LINGERED,  /* left processes behind, which were killed */
-	KP_WORKER_LOST,	     /* the launcher died: nobody's blame */
+	KP_WORKER_KILLED_PARENT, /* who watches over it died of it */
+	KP_WORKER_LOST,		 /* the launcher died: nobody's blame */
 	KP_WORKER_CANCELLED,
 };
 
@@ -55,8 +53,9 @@ struct kp_supervisor;
  * well. Times are milliseconds of a monotonic clock. NULL when memory is
  * exhausted; the descriptors are the caller's then.
  */
-struct kp_supervisor *kp_supervisor_new(int report, int output, int64_t now,
-	int64_t deadline, void (*on_line)(void *context, json_t *line), void *context);
+struct kp_supervisor *kp_supervisor_new(int report, int output,
+	const struct kp_report_terms *terms, int64_t now, int64_t deadline,
+	void (*on_line)(void *context, json_t *line), void *context);
 void kp_supervisor_free(struct kp_supervisor *supervisor);
 
 /* Descriptors to wait for, -1 when no more. */
@@ -70,6 +69,9 @@ void kp_supervisor_read(struct kp_supervisor *supervisor);
  * in the pipes still is read first. */
 void kp_supervisor_ended(struct kp_supervisor *supervisor, int status, bool lingered);
 void kp_supervisor_lost(struct kp_supervisor *supervisor);
+/* Its parent was killed, and nobody else can have done it: code killed_its_keeper; with
+ * `launcher` all workers' parent, while it ran alone: code killed_the_launcher. */
+void kp_supervisor_bereaved(struct kp_supervisor *supervisor, bool launcher);
 void kp_supervisor_cancel(struct kp_supervisor *supervisor);
 
 /*

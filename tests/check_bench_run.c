@@ -127,6 +127,62 @@ START_TEST(median_of_nothing_is_no_rate)
 }
 END_TEST
 
+/* Members of a good report that are replaced, and what is wrong with them then. */
+static const struct {
+	const char *key;
+	double value;
+	const char *why;
+} lies[] = {
+	{"samples", 65537, "so many samples"},
+	{"samples", 0, "so many samples"},
+	{"samples", -1, "so many samples"},
+	{"samples", 65536, "longer than its worker ran"},
+	{"median_us", 0.00001, "so quick"},
+	{"median_us", 1e-300, "so quick"},
+	{"min_us", 2.5, "in no order"},
+	{"p10_us", 2.5, "in no order"},
+	{"p90_us", 1.5, "in no order"},
+	{"max_us", 2.5, "in no order"},
+	{"elapsed_ms", 80, "shorter than was asked for"},
+};
+
+START_TEST(report_that_no_worker_can_make_is_implausible)
+{
+	json_t *report = good(2);
+	plan.time_s = 0.1;
+	result.elapsed_ms = 101;
+	row.verdict = NULL;
+	if (strcmp(lies[_i].key, "samples") == 0)
+		json_object_set_new(report, "samples", json_integer((int)lies[_i].value));
+	else if (strcmp(lies[_i].key, "elapsed_ms") == 0)
+		result.elapsed_ms = lies[_i].value;
+	else
+		json_object_set_new(report, lies[_i].key, json_real(lies[_i].value));
+	/* The same samples, but slow. */
+	if (lies[_i].value == 65536)
+		result.elapsed_ms = 50;
+	json_t *run = run_of(report, NULL);
+	ck_assert_str_eq(text(run, "verdict"), "error");
+	ck_assert_ptr_nonnull(strstr(text(run, "message"), "implausible"));
+	ck_assert_ptr_nonnull(strstr(text(run, "message"), lies[_i].why));
+	ck_assert_int_eq(json_integer_value(json_object_get(run, "samples")), 0);
+	expect_null(run, "median_us");
+	expect_null(run, "gflops");
+	json_decref(run);
+}
+END_TEST
+
+START_TEST(report_of_a_worker_that_ran_so_long_is_plausible)
+{
+	plan.time_s = 0.1;
+	result.elapsed_ms = 101;
+	json_t *run = run_of(good(2), NULL);
+	ck_assert_str_eq(text(run, "verdict"), "ok");
+	expect_number(run, "median_us", 2);
+	json_decref(run);
+}
+END_TEST
+
 START_TEST(numbers_that_no_clock_gives_are_null)
 {
 	json_t *report = good(-1);
@@ -285,6 +341,9 @@ static Suite *suite(void)
 	tcase_add_test(t, bytes_are_those_of_the_signature);
 	tcase_add_test(t, no_work_is_no_rate);
 	tcase_add_test(t, median_of_nothing_is_no_rate);
+	tcase_add_loop_test(t, report_that_no_worker_can_make_is_implausible, 0,
+		(int)(sizeof(lies) / sizeof(lies[0])));
+	tcase_add_test(t, report_of_a_worker_that_ran_so_long_is_plausible);
 	tcase_add_test(t, numbers_that_no_clock_gives_are_null);
 	tcase_add_test(t, verdict_that_nobody_knows_is_an_error);
 	tcase_add_test(t, worker_that_said_nothing_is_an_error);

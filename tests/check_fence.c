@@ -30,7 +30,7 @@ static json_t *touch(struct fence *fence, ptrdiff_t offset, bool write_it)
 	pid_t child = fork();
 	if (child == 0) {
 		volatile char *at = (volatile char *)fence->data + offset;
-		fences_watch(&fences, ends[1]);
+		fences_watch(&fences, ends[1], "");
 		if (write_it)
 			*at = 1;
 		else
@@ -139,7 +139,7 @@ START_TEST(fault_elsewhere_dies_and_tells_nothing)
 	ck_assert_int_eq(pipe(ends), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		fences_watch(&fences, ends[1]);
+		fences_watch(&fences, ends[1], "");
 		volatile int *volatile nowhere = (volatile int *)8;
 		*nowhere = 1;
 		_exit(0);

@@ -52,6 +52,21 @@ static void identified(void)
 	kp_finding_begin(&finding);
 }
 
+/* The worker asks a kernel: its stage, its answer. */
+static void loads(void)
+{
+	probe("{\"stage\":\"load\"}");
+}
+
+static void answers(const char *kernel)
+{
+	char text[200];
+	snprintf(text, sizeof(text), "{\"stage\":\"probe kernel %s\"}", kernel);
+	probe(text);
+	snprintf(text, sizeof(text), "{\"kernel\":\"%s\",\"available\":true}", kernel);
+	probe(text);
+}
+
 static void expect_probed(const char *code, const char *said)
 {
 	ck_assert_int_eq(kp_finding_probed(&finding, &result, 1), KP_FINDING_BAD);
@@ -64,7 +79,9 @@ static void expect_probed(const char *code, const char *said)
 START_TEST(answers_for_all_kernels_are_good)
 {
 	identified();
-	probe("{\"kernel\":\"a\",\"available\":true}");
+	loads();
+	answers("a");
+	probe("{\"stage\":\"probe kernel b\"}");
 	probe("{\"kernel\":\"b\",\"available\":false,\"code\":\"unavailable\","
 	      "\"message\":\"no\"}");
 	ck_assert_int_eq(kp_finding_probed(&finding, &result, 1), KP_FINDING_GOOD);
@@ -76,7 +93,8 @@ END_TEST
 START_TEST(end_before_the_last_kernel_is_incomplete)
 {
 	identified();
-	probe("{\"kernel\":\"a\",\"available\":true}");
+	loads();
+	answers("a");
 	expect_probed("incomplete_report", "the kernel b");
 }
 END_TEST
@@ -91,29 +109,80 @@ END_TEST
 START_TEST(kernel_that_no_note_names_is_garbled)
 {
 	identified();
-	probe("{\"kernel\":\"c\",\"available\":true}");
-	probe("{\"kernel\":\"a\",\"available\":true}");
-	probe("{\"kernel\":\"b\",\"available\":true}");
-	expect_probed("garbled_report", "kernel c");
+	loads();
+	answers("c");
+	answers("a");
+	answers("b");
+	expect_probed("garbled_report", "probe kernel c");
 }
 END_TEST
 
 START_TEST(kernel_that_answers_twice_is_garbled)
 {
 	identified();
-	probe("{\"kernel\":\"a\",\"available\":true}");
-	probe("{\"kernel\":\"a\",\"available\":true}");
-	expect_probed("garbled_report", "kernel a");
+	loads();
+	answers("a");
+	answers("a");
+	expect_probed("garbled_report", "probe kernel a");
 }
 END_TEST
 
 START_TEST(answer_behind_the_last_is_garbled)
 {
 	identified();
-	probe("{\"kernel\":\"a\",\"available\":true}");
-	probe("{\"kernel\":\"b\",\"available\":true}");
+	loads();
+	answers("a");
+	answers("b");
 	probe("{\"kernel\":\"\\u001b[2J\",\"available\":true}");
 	expect_probed("garbled_report", "\\x1b[2J");
+}
+END_TEST
+
+static const char *const unasked[] = {"{\"stage\":\"bench\"}",
+	"{\"kernel\":\"a\",\"available\":true}", "{\"stage\":\"probe kernel a\"}",
+	"{\"note\":{}}", "{\"bench\":{}}", "{}"};
+
+/* Before it loads. */
+START_TEST(what_no_probe_says_is_garbled)
+{
+	identified();
+	probe(unasked[_i]);
+	loads();
+	answers("a");
+	answers("b");
+	expect_probed("garbled_report", "when a was due");
+}
+END_TEST
+
+START_TEST(answer_without_its_stage_is_garbled)
+{
+	identified();
+	loads();
+	answers("a");
+	probe("{\"kernel\":\"b\",\"available\":true}");
+	expect_probed("garbled_report", "kernel b");
+}
+END_TEST
+
+START_TEST(stage_that_comes_twice_is_garbled)
+{
+	identified();
+	loads();
+	answers("a");
+	probe("{\"stage\":\"probe kernel b\"}");
+	answers("b");
+	expect_probed("garbled_report", "probe kernel b");
+}
+END_TEST
+
+START_TEST(needs_come_one_by_one_and_begin_anew_with_elf)
+{
+	identified();
+	identify("{\"needs\":[{\"name\":\"libm.so.6\"}]}");
+	ck_assert_uint_eq(json_array_size(finding.needs), 2);
+	identify("{\"elf\":{\"machine\":\"x86-64\"}}");
+	identify("{\"needs\":[{\"name\":\"libm.so.6\"}]}");
+	ck_assert_uint_eq(json_array_size(finding.needs), 1);
 }
 END_TEST
 
@@ -160,6 +229,8 @@ START_TEST(code_of_a_kernel_or_a_warning_that_is_none_is_not_taken)
 {
 	char text[400];
 	identified();
+	loads();
+	probe("{\"stage\":\"probe kernel a\"}");
 	snprintf(text, sizeof(text),
 		"{\"kernel\":\"a\",\"available\":false,\"code\":\"%s\"}", no_codes[_i]);
 	probe(text);
@@ -223,6 +294,11 @@ static Suite *suite(void)
 	tcase_add_test(t, kernel_that_no_note_names_is_garbled);
 	tcase_add_test(t, kernel_that_answers_twice_is_garbled);
 	tcase_add_test(t, answer_behind_the_last_is_garbled);
+	tcase_add_loop_test(t, what_no_probe_says_is_garbled, 0,
+		(int)(sizeof(unasked) / sizeof(unasked[0])));
+	tcase_add_test(t, answer_without_its_stage_is_garbled);
+	tcase_add_test(t, stage_that_comes_twice_is_garbled);
+	tcase_add_test(t, needs_come_one_by_one_and_begin_anew_with_elf);
 	tcase_add_test(t, probe_cannot_say_what_the_library_is);
 	tcase_add_test(t, identify_answers_for_no_kernel);
 	tcase_add_loop_test(t, code_that_is_none_is_not_taken, 0, codes);

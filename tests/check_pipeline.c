@@ -85,6 +85,53 @@ START_TEST(what_the_probe_reports_is_the_reason)
 }
 END_TEST
 
+/* Not the plugin failed, but what lay in the store. */
+START_TEST(library_that_was_damaged_in_the_store_is_probed_again)
+{
+	library("x.so", "bytes");
+	workers.spoils = 1;
+	once_more("x.so");
+	expect(KP_STATE_ACTIVE, "");
+	ck_assert_uint_eq(verdict.warnings.count, 1);
+	ck_assert_str_eq(verdict.warnings.items[0].code, "store_damaged");
+	expect_asked(2, 2);
+}
+END_TEST
+
+START_TEST(store_that_damages_everything_is_not_asked_for_ever)
+{
+	library("x.so", "bytes");
+	workers.spoils = 100;
+	once_more("x.so");
+	ck_assert_int_eq(verdict.state, KP_STATE_FAILED);
+	expect_asked(2, 2);
+}
+END_TEST
+
+START_TEST(who_killed_its_keeper_is_not_asked_again)
+{
+	library("x.so", "bytes");
+	workers.ends = 10;
+	workers.probe_end = KP_WORKER_KILLED_PARENT;
+	once_more("x.so");
+	ck_assert_int_eq(verdict.state, KP_STATE_FAILED);
+	ck_assert(!verdict.retry);
+	expect_asked(1, 1);
+}
+END_TEST
+
+START_TEST(who_was_lost_once_is_probed_alone)
+{
+	library("x.so", "bytes");
+	workers.ends = 1;
+	workers.probe_end = KP_WORKER_LOST;
+	once_more("x.so");
+	expect(KP_STATE_ACTIVE, "");
+	ck_assert_uint_eq(workers.alone, 1);
+	expect_asked(1, 2);
+}
+END_TEST
+
 START_TEST(lost_worker_is_asked_again)
 {
 	library("x.so", "bytes");
@@ -328,7 +375,11 @@ int main(void)
 		stored_copy_is_what_is_probed, verdict_names_plugin_and_manifest,
 		rejected_plugin_is_not_stored_nor_probed,
 		killed_probe_is_a_failure_with_evidence,
-		what_the_probe_reports_is_the_reason, lost_worker_is_asked_again,
+		what_the_probe_reports_is_the_reason,
+		library_that_was_damaged_in_the_store_is_probed_again,
+		store_that_damages_everything_is_not_asked_for_ever,
+		who_killed_its_keeper_is_not_asked_again,
+		who_was_lost_once_is_probed_alone, lost_worker_is_asked_again,
 		worker_lost_again_and_again_is_nobodys_blame,
 		cancelled_way_has_no_verdict, cancel_ends_the_worker,
 		close_ends_what_is_under_way, second_start_replaces_the_first,

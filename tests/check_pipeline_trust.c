@@ -196,23 +196,6 @@ START_TEST(file_beside_it_that_not_everybody_may_read_is_not_published)
 }
 END_TEST
 
-static const char *const bad_names[] = {"../liby.so", "sub/liby.so", "./liby.so",
-	"$ORIGIN/liby.so", "..", "/lib/../tmp/liby.so"};
-
-START_TEST(needed_name_that_leaves_the_entry_is_refused)
-{
-	library("x.so", "bytes");
-	library("liby.so", "bytes");
-	json_decref(workers.elf);
-	workers.elf = json_pack(
-		"{s:[s], s:[s]}", "needed", bad_names[_i], "runpath", "$ORIGIN");
-	once_more("x.so");
-	expect(KP_STATE_REJECTED, "outside");
-	expect_said(bad_names[_i]);
-	ck_assert_ptr_null(verdict.stored);
-}
-END_TEST
-
 /* A worker looks at the first copy: nobody else may, while it is no library yet. */
 START_TEST(draft_is_nobody_elses)
 {
@@ -245,7 +228,6 @@ END_TEST
 static Suite *suite(void)
 {
 	const int modes = sizeof(bad_modes) / sizeof(bad_modes[0]);
-	const int names = sizeof(bad_names) / sizeof(bad_names[0]);
 	Suite *s = suite_create("pipeline_trust");
 	TCase *t = tcase_create("pipeline_trust");
 	tcase_add_checked_fixture(t, make, unmake);
@@ -263,7 +245,6 @@ static Suite *suite(void)
 	tcase_add_test(t, t14_directory_that_is_mended_makes_it_stale);
 	tcase_add_test(t, library_that_not_everybody_may_read_is_not_published);
 	tcase_add_test(t, file_beside_it_that_not_everybody_may_read_is_not_published);
-	tcase_add_loop_test(t, needed_name_that_leaves_the_entry_is_refused, 0, names);
 	tcase_add_test(t, draft_is_nobody_elses);
 	suite_add_tcase(s, t);
 	return s;

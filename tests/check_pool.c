@@ -301,21 +301,89 @@ START_TEST(a_launcher_that_is_killed_takes_its_workers_along)
 }
 END_TEST
 
-START_TEST(a_worker_whose_parent_is_killed_is_lost_alone)
+START_TEST(who_kills_its_keeper_has_failed_alone)
 {
 	struct outcome outcome;
 	struct outcome other;
 	workers_start(&workers, 2);
-	start_hanging(&outcome);
-	ck_assert_int_eq(kill(child_of(child_of(getpid())), SIGKILL), 0);
-	workers_wait(&workers, &outcome);
-	ck_assert_int_eq(outcome.result.end, KP_WORKER_LOST);
-	ck_assert_uint_eq(pool_lost(workers.pool), 0);
+	outcome_init(&outcome);
 	outcome_init(&other);
-	workers_identify(&workers, "plain", &other);
+	workers_submit_probe(&workers, "kills_its_keeper", -1, LONG_MS, &outcome);
+	workers_submit_probe(&workers, "plain", -1, LONG_MS, &other);
+	workers_wait(&workers, &other);
+	if (outcome.ends == 0)
+		workers_wait(&workers, &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_KILLED_PARENT);
+	ck_assert_str_eq(outcome.result.diag.code, "killed_its_keeper");
+	ck_assert_str_eq(outcome.result.stage, "load");
 	ck_assert_int_eq(other.result.end, KP_WORKER_DONE);
+	ck_assert_uint_eq(pool_lost(workers.pool), 0);
 	outcome_finish(&outcome);
 	outcome_finish(&other);
+	workers_stop(&workers);
+}
+END_TEST
+
+START_TEST(who_kills_the_launcher_among_others_is_lost_with_them)
+{
+	struct outcome outcome;
+	struct outcome other;
+	workers_start(&workers, 2);
+	start_hanging(&other);
+	outcome_init(&outcome);
+	workers_submit_probe(&workers, "kills_the_launcher", -1, LONG_MS, &outcome);
+	workers_wait(&workers, &outcome);
+	if (other.ends == 0)
+		workers_wait(&workers, &other);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_LOST);
+	ck_assert_int_eq(other.result.end, KP_WORKER_LOST);
+	outcome_finish(&outcome);
+	outcome_finish(&other);
+	workers_stop(&workers);
+}
+END_TEST
+
+START_TEST(who_kills_the_launcher_alone_has_done_it)
+{
+	struct outcome outcome;
+	workers_start(&workers, 2);
+	outcome_init(&outcome);
+	outcome.alone = true;
+	workers_submit_probe(&workers, "kills_the_launcher", -1, LONG_MS, &outcome);
+	workers_wait(&workers, &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_KILLED_PARENT);
+	ck_assert_str_eq(outcome.result.diag.code, "killed_the_launcher");
+	ck_assert_uint_eq(pool_lost(workers.pool), 1);
+	outcome_finish(&outcome);
+	workers_stop(&workers);
+}
+END_TEST
+
+START_TEST(who_runs_alone_waits_for_others_and_they_for_it)
+{
+	struct outcome running, alone, behind;
+	workers_start(&workers, 3);
+	struct pool_job *first = start_hanging(&running);
+	outcome_init(&alone);
+	outcome_init(&behind);
+	alone.alone = true;
+	struct pool_job *second = workers_submit_probe(
+		&workers, "hang_in_constructor", -1, LONG_MS, &alone);
+	workers_submit(&workers, json_pack("{s:s}", "kind", "none"), -1, 60000, &behind);
+	uv_run(&workers.loop, UV_RUN_NOWAIT);
+	ck_assert_uint_eq(pool_running(workers.pool), 1);
+	pool_cancel(first);
+	wait_for_line(&alone);
+	ck_assert_int_eq(running.result.end, KP_WORKER_CANCELLED);
+	ck_assert_uint_eq(pool_running(workers.pool), 1);
+	ck_assert_uint_eq(behind.ends, 0);
+	pool_cancel(second);
+	workers_wait(&workers, &behind);
+	ck_assert_int_eq(alone.result.end, KP_WORKER_CANCELLED);
+	ck_assert_int_eq(behind.result.end, KP_WORKER_DONE);
+	outcome_finish(&running);
+	outcome_finish(&alone);
+	outcome_finish(&behind);
 	workers_stop(&workers);
 }
 END_TEST
@@ -388,7 +456,10 @@ int main(void)
 	tcase_add_test(tcase, a_job_can_be_cancelled_from_its_own_line);
 	tcase_add_test(tcase, a_launcher_that_dies_loses_its_workers_and_is_replaced);
 	tcase_add_test(tcase, a_launcher_that_is_killed_takes_its_workers_along);
-	tcase_add_test(tcase, a_worker_whose_parent_is_killed_is_lost_alone);
+	tcase_add_test(tcase, who_kills_its_keeper_has_failed_alone);
+	tcase_add_test(tcase, who_kills_the_launcher_among_others_is_lost_with_them);
+	tcase_add_test(tcase, who_kills_the_launcher_alone_has_done_it);
+	tcase_add_test(tcase, who_runs_alone_waits_for_others_and_they_for_it);
 	tcase_add_test(tcase, closing_ends_twenty_workers_that_hang_and_all_that_wait);
 	tcase_add_test(tcase, a_launcher_that_is_stopped_does_not_hold_up_closing);
 	tcase_add_test(tcase, a_closing_pool_takes_no_job);

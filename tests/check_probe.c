@@ -367,11 +367,39 @@ START_TEST(noise_is_kept_as_evidence_and_fails_nothing)
 }
 END_TEST
 
-START_TEST(scribbling_on_the_report_is_told)
+static const char *const unmarked[] = {"writes_to_report", "writes_end_to_report"};
+
+START_TEST(lines_without_the_mark_are_no_words_of_the_worker)
 {
-	workers_probe(&workers, "writes_to_report", &outcome);
+	workers_probe(&workers, unmarked[_i], &outcome);
 	ck_assert_int_eq(outcome.result.end, KP_WORKER_GARBLED);
 	ck_assert_str_eq(outcome.result.diag.code, "garbled_report");
+	ck_assert_ptr_nonnull(strstr(message(), "not the worker's own"));
+	ck_assert_ptr_null(answer_of("mm"));
+}
+END_TEST
+
+START_TEST(who_writes_to_low_descriptors_hits_nothing)
+{
+	workers_probe(&workers, "writes_to_descriptor_3", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert(json_is_true(json_object_get(answer_of("mm"), "available")));
+}
+END_TEST
+
+START_TEST(flood_ends_the_worker_at_its_first_line)
+{
+	workers_probe(&workers, "floods_report", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_GARBLED);
+	ck_assert_ptr_nonnull(strstr(message(), "longer than 16 KiB"));
+}
+END_TEST
+
+START_TEST(worker_makes_no_core_no_large_file_and_goes_first)
+{
+	workers_probe(&workers, "tells_its_limits", &outcome);
+	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
+	ck_assert_str_eq(answer_text("mm", "message"), "oom 1000 core 0 files 67108864");
 }
 END_TEST
 
@@ -414,7 +442,11 @@ static TCase *make_cases(void)
 	tcase_add_test(
 		tcase, a_library_that_cannot_be_loaded_with_is_named_with_the_places);
 	tcase_add_test(tcase, noise_is_kept_as_evidence_and_fails_nothing);
-	tcase_add_test(tcase, scribbling_on_the_report_is_told);
+	tcase_add_loop_test(tcase, lines_without_the_mark_are_no_words_of_the_worker, 0,
+		COUNT(unmarked));
+	tcase_add_test(tcase, who_writes_to_low_descriptors_hits_nothing);
+	tcase_add_test(tcase, flood_ends_the_worker_at_its_first_line);
+	tcase_add_test(tcase, worker_makes_no_core_no_large_file_and_goes_first);
 	return tcase;
 }
 

@@ -350,16 +350,78 @@ START_TEST(good_entry_survives_a_boot)
 }
 END_TEST
 
-START_TEST(entry_is_not_hashed_again_within_a_boot)
+START_TEST(entry_that_changes_within_a_boot_is_hashed_again)
 {
 	char closure[DIGEST_TEXT];
+	bool damaged = false;
 	struct store *store = open_store("first");
 	char *library = file("x.so", "bytes");
 	char *entry = keep(store, library, closure);
-	store_close(store);
-	store = open_store("first");
+	ck_assert(store_has(store, closure, &damaged));
+	ck_assert(!damaged);
 	spoil(store, closure, entry);
-	ck_assert(store_has(store, closure, NULL));
+	ck_assert(!store_has(store, closure, &damaged));
+	ck_assert(damaged);
+	store_close(store);
+	free(entry);
+	free(library);
+}
+END_TEST
+
+/* Makes the mark of an entry that of what is there now, whatever that is. */
+static void mark_falsely(const char *closure)
+{
+	char name[64 + DIGEST_TEXT], stamps[DIGEST_TEXT];
+	char *dir = path_to("store");
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(tree_stamps(fd, closure, STORE_FILES, stamps), 0);
+	snprintf(name, sizeof(name), ".boot/first/%s", closure);
+	int mark = openat(fd, name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ck_assert_int_ge(mark, 0);
+	ck_assert_int_eq(write(mark, stamps, DIGEST_TEXT - 1), (ssize_t)DIGEST_TEXT - 1);
+	close(mark);
+	close(fd);
+	free(dir);
+}
+
+START_TEST(entry_with_its_stamps_is_not_hashed_until_it_is_doubted)
+{
+	char closure[DIGEST_TEXT];
+	bool damaged = false;
+	struct store *store = open_store("first");
+	char *library = file("x.so", "bytes");
+	char *entry = keep(store, library, closure);
+	spoil(store, closure, entry);
+	mark_falsely(closure);
+	ck_assert(store_has(store, closure, &damaged));
+	store_doubt(store, closure);
+	ck_assert(!store_has(store, closure, &damaged));
+	ck_assert(damaged);
+	store_close(store);
+	free(entry);
+	free(library);
+}
+END_TEST
+
+START_TEST(draft_that_doubts_does_not_believe_a_mark)
+{
+	char closure[DIGEST_TEXT], again[DIGEST_TEXT];
+	bool damaged = false;
+	struct store *store = open_store("first");
+	char *library = file("x.so", "bytes");
+	char *entry = keep(store, library, closure);
+	spoil(store, closure, entry);
+	mark_falsely(closure);
+	struct draft *draft = draft_new(store, &diag);
+	draft_doubt(draft);
+	add(draft, library);
+	free(entry);
+	ck_assert_int_eq(draft_keep(draft, again, &entry, &damaged, &diag), 0);
+	ck_assert(damaged);
+	char *path = store_path(store, closure, entry);
+	expect_content(path, "bytes");
+	free(path);
+	draft_free(draft);
 	store_close(store);
 	free(entry);
 	free(library);
@@ -600,7 +662,9 @@ static Suite *suite(void)
 	tcase_add_test(t, other_content_has_another_closure);
 	tcase_add_test(t, entry_is_hashed_again_after_a_boot);
 	tcase_add_test(t, good_entry_survives_a_boot);
-	tcase_add_test(t, entry_is_not_hashed_again_within_a_boot);
+	tcase_add_test(t, entry_that_changes_within_a_boot_is_hashed_again);
+	tcase_add_test(t, entry_with_its_stamps_is_not_hashed_until_it_is_doubted);
+	tcase_add_test(t, draft_that_doubts_does_not_believe_a_mark);
 	tcase_add_test(t, damaged_entry_is_set_aside_and_made_again);
 	tcase_add_test(t, further_file_in_an_entry_is_damage);
 	tcase_add_test(t, drafts_of_an_earlier_run_are_removed);

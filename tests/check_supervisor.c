@@ -20,6 +20,7 @@ struct played {
 };
 
 static struct played worker;
+static const struct kp_report_terms bare = {.kernels = 1};
 
 static void on_line(void *context, json_t *line)
 {
@@ -46,8 +47,8 @@ static void set_up(void)
 	worker = (struct played){0};
 	make_pipe(&report, &worker.report);
 	make_pipe(&output, &worker.output);
-	worker.supervisor =
-		kp_supervisor_new(report, output, START, START + LIMIT, on_line, &worker);
+	worker.supervisor = kp_supervisor_new(
+		report, output, &bare, START, START + LIMIT, on_line, &worker);
 	ck_assert_ptr_nonnull(worker.supervisor);
 }
 
@@ -284,6 +285,7 @@ static void flood(size_t size, const char *piece)
 			done += n;
 		else
 			kp_supervisor_read(worker.supervisor);
+	kp_supervisor_read(worker.supervisor);
 }
 
 START_TEST(a_line_without_end_is_garbled)
@@ -291,7 +293,7 @@ START_TEST(a_line_without_end_is_garbled)
 	char piece[4097];
 	memset(piece, ' ', sizeof(piece) - 1);
 	piece[sizeof(piece) - 1] = '\0';
-	flood(KP_WORKER_LINE + (1 << 20), piece);
+	flood(KP_REPORT_LINE + 8192, piece);
 	must_be_garbled();
 }
 END_TEST
@@ -301,8 +303,33 @@ START_TEST(a_report_without_end_is_garbled)
 	char piece[4097];
 	memset(piece, ' ', sizeof(piece) - 1);
 	memcpy(piece + sizeof(piece) - 4, "{}\n", 4);
-	flood(KP_WORKER_REPORT + (1 << 20), piece);
+	flood(KP_REPORT_MORE + KP_REPORT_KERNEL + 8192, piece);
 	must_be_garbled();
+}
+END_TEST
+
+START_TEST(who_killed_its_parent_is_told_with_its_stage)
+{
+	say("{\"stage\": \"load\"}\n");
+	kp_supervisor_bereaved(worker.supervisor, _i);
+	ck_assert_int_eq(step_at(START + 10), KP_SUPERVISE_DONE);
+	const struct kp_worker_result *result = kp_supervisor_result(worker.supervisor);
+	ck_assert_int_eq(result->end, KP_WORKER_KILLED_PARENT);
+	ck_assert_str_eq(
+		result->diag.code, _i ? "killed_the_launcher" : "killed_its_keeper");
+	ck_assert_ptr_nonnull(strstr(result->diag.message, "during load"));
+	ck_assert_int_eq(result->exit, -1);
+	ck_assert_int_eq(result->signal, 0);
+}
+END_TEST
+
+START_TEST(t18_who_is_killed_for_its_time_has_killed_nobody)
+{
+	ck_assert_int_eq(step_at(START + LIMIT), KP_SUPERVISE_KILL);
+	kp_supervisor_bereaved(worker.supervisor, false);
+	ck_assert_int_eq(step_at(START + LIMIT + 1), KP_SUPERVISE_DONE);
+	ck_assert_int_eq(
+		kp_supervisor_result(worker.supervisor)->end, KP_WORKER_TIMED_OUT);
 }
 END_TEST
 
@@ -393,6 +420,7 @@ int main(void)
 		who_will_not_leave_after_its_end_is_killed_without_blame,
 		a_line_without_end_is_garbled,
 		a_report_without_end_is_garbled,
+		t18_who_is_killed_for_its_time_has_killed_nobody,
 		the_last_4_kib_of_output_are_kept,
 		output_is_made_safe,
 		output_is_not_cut_inside_a_character,
@@ -406,6 +434,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		tcase_add_test(tcase, tests[i]);
+	tcase_add_loop_test(tcase, who_killed_its_parent_is_told_with_its_stage, 0, 2);
 	tcase_add_loop_test(tcase, what_is_not_one_object_a_line_is_garbled, 0,
 		sizeof(garbage) / sizeof(garbage[0]));
 	suite_add_tcase(suite, tcase);

@@ -257,6 +257,16 @@ class Note(Case):
     def test_n01_a_note_of_5_mib(self):
         self.refused(run(fixture("note_of_5_mib")), "note_too_large", "5242880", "4194304")
 
+    def test_n01_a_note_of_many_values(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json", dir=self.dir, delete=False) as file:
+            file.write('{"name":"x","version":"1.0.0","description":[' + "{}," * 400000 + "1]}")
+        source = f'#define NOTE "{file.name}"\n#include "plain.h"\n'.encode()
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-w", f"-I{ROOT}/lib/include", f"-I{HERE}/fixtures",
+             f"-Wl,--version-script={ROOT}/lib/include/kplug/plugin.map", "-x", "c", "-",
+             "-o", self.path()], input=source, check=True)
+        self.refused(run(self.path()), "too_many_values", "262144")
+
     def test_n01_texts_that_are_no_note(self):
         texts = {
             "json_syntax": (b"{", b"not json", b'{"name": "x",}'),
@@ -428,6 +438,43 @@ class Libraries(Case):
         self.assertIn("/etc/ld.so.cache", row["searched"])
         (warning,) = [w for w in verdict["warnings"] if w["code"] == "missing_library"]
         self.assertIn("libkplug_helper.so is not found (searched", warning["message"])
+
+    def build_needing(self, name, *flags):
+        """Needs a library by this name, whatever it is."""
+        self.build(*flags)
+        mine = self.path("libkplug_helper.so").encode()
+        return read(self.path()).replace(mine, name.encode().ljust(len(mine), b"\0"))
+
+    def test_a_needed_name_with_a_path_that_depends_on_the_loader_is_refused(self):
+        for name in ("../liby.so", "sub/liby.so", "./liby.so", "$ORIGIN/liby.so", "..", "/l/../y.so"):
+            with self.subTest(name=name):
+                verdict = self.verdict(self.build_needing(name))
+                self.refused(verdict, "needed_with_path", self.path(), f"needs {name}:")
+                self.assertIn(name, verdict["elf"]["needed"])
+
+    def test_an_absolute_needed_name_is_the_same_for_everybody(self):
+        self.assertEqual(self.verdict(self.build_needing("/lib/y.so"))["state"], "active")
+
+    def test_more_than_256_search_paths_are_refused_and_not_searched(self):
+        for count in (257, 60000):
+            with self.subTest(count=count):
+                flags = self.path("flags")
+                with open(flags, "w", encoding="ascii") as file:
+                    file.write("-Wl,-rpath," + ":".join(f"/{i:x}" for i in range(count)))
+                verdict = self.verdict(self.build_named("@" + flags))
+                self.refused(verdict, "too_many_search_paths", "256")
+                self.assertEqual(len(verdict["elf"]["runpath"]), 257)
+
+    def test_256_search_paths_are_searched(self):
+        paths = ":".join(f"/{i:x}" for i in range(256))
+        row = self.found(self.verdict(self.build_named(f"-Wl,-rpath,{paths}")))
+        self.assertGreater(len(row["searched"]), 256)
+
+    def test_search_paths_of_more_than_32_kib_are_refused(self):
+        paths = ":".join(f"/{i:0400d}" for i in range(100))
+        self.refused(
+            self.verdict(self.build_named(f"-Wl,-rpath,{paths}")), "too_many_search_paths", "32 KiB"
+        )
 
     def test_a_library_of_another_machine_is_passed_over(self):
         image = self.build_named()

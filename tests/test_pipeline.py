@@ -287,9 +287,9 @@ class Forged(unittest.TestCase):
         self.assertEqual(plugin["reason"] and plugin["reason"]["code"], code)
 
     def test_what_the_library_is_stays_what_identify_saw(self):
-        self.expect("forges_note", "active", None)
+        self.expect("forges_note", "failed", "garbled_report")
         self.assertEqual(self.plugins["forges_note"]["version"], "1.0.0")
-        self.expect("forges_elf", "active", None)
+        self.expect("forges_elf", "failed", "garbled_report")
         self.assertNotEqual(self.infos["forges_elf"]["elf"]["machine"], "forged")
 
     def test_end_mark_of_a_plugin_is_no_success(self):
@@ -303,6 +303,91 @@ class Forged(unittest.TestCase):
     def test_code_that_is_none_harms_nobody(self):
         self.expect("forges_code", "failed", "worker_failed")
         self.assertTrue(self.plugins["forges_code"]["reason"]["message"].isprintable())
+
+
+LAUNCHER_KILLER = """
+#include <signal.h>
+#include <stdio.h>
+__attribute__((constructor)) static void strike(void)
+{
+	char path[64];
+	int launcher = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)getppid());
+	FILE *file = fopen(path, "r");
+	if (file && fscanf(file, "%*d %*s %*c %d", &launcher) == 1)
+		kill(launcher, SIGKILL);
+	for (;;)
+		pause();
+}
+"""
+
+
+class Parents(unittest.TestCase):
+    """A plugin that kills the processes that watch over it: it alone is to blame."""
+
+    def test_launcher_that_is_killed_costs_the_killer_only(self):
+        with Daemon() as daemon:
+            names = [f"innocent{i}" for i in range(6)]
+            daemon.add_many(names)
+            daemon.add("killer", before=LAUNCHER_KILLER)
+            daemon.call("Reload")
+            daemon.settle()
+            plugins = daemon.plugins()
+            for name in names:
+                self.assertEqual(plugins[name]["state"], "active", plugins[name])
+            self.assertEqual(plugins["killer"]["state"], "failed")
+            self.assertEqual(plugins["killer"]["reason"]["code"], "killed_the_launcher")
+
+    def test_keeper_that_is_killed_is_its_workers_deed(self):
+        with Daemon() as daemon:
+            shutil.copy2(
+                os.path.join(BUILD, "tests", "fixtures", "kills_its_keeper.so"),
+                daemon.library_path("killer"),
+            )
+            age(daemon.library_path("killer"))
+            daemon.manifest("killer")
+            daemon.call("Reload")
+            daemon.settle()
+            plugin = daemon.plugins()["killer"]
+            self.assertEqual(plugin["state"], "failed")
+            self.assertEqual(plugin["reason"]["code"], "killed_its_keeper")
+            # Identify and one probe: it is not asked again.
+            self.assertEqual(daemon.call("Status")["workers"]["started"], 2)
+
+
+class Damaged(unittest.TestCase):
+    """A stored copy that is not what it was is made again, and no plugin is blamed."""
+
+    def setUp(self):
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.close)
+        self.daemon.add("good")
+        self.daemon.call("Reload")
+        self.stored = self.info()["stored"]
+        self.whole = sha256(self.stored)
+        os.chmod(self.stored, 0o644)
+        with open(self.stored, "r+b") as file:
+            file.truncate(100)
+
+    def info(self):
+        return self.daemon.call("Info", name="good")["plugin"]
+
+    def expect_healed(self):
+        plugin = self.daemon.plugins()["good"]
+        self.assertEqual(plugin["state"], "active", plugin)
+        self.assertEqual(sha256(self.stored), self.whole)
+        codes = [warning["code"] for warning in self.info()["warnings"]]
+        self.assertIn("store_damaged", codes)
+
+    def test_restart_within_one_boot_heals_it(self):
+        self.daemon.restart()
+        self.daemon.settle()
+        self.expect_healed()
+
+    def test_retry_heals_it(self):
+        self.daemon.call("Retry", name="good")
+        self.daemon.settle()
+        self.expect_healed()
 
 
 SOURCE = """

@@ -15,22 +15,30 @@ static json_t *text_or_null(const char *text)
 	return text ? kp_json_clean_string(text) : json_null();
 }
 
-/* All strings of a tag; a list with colons is split. */
+static bool has_room(size_t count, size_t bytes)
+{
+	return count <= ELF_NAMES_MOST && bytes <= ELF_NAMES_BYTES;
+}
+
+/* All strings of a tag, until there are too many; a list with colons is split. */
 static json_t *strings_of(const struct elf_image *image, int64_t tag, bool split)
 {
 	json_t *list = json_array();
+	size_t bytes = 0;
 	for (size_t i = 0; i < image->n_dynamic; i++) {
 		const char *text =
 			image->dynamic[i].d_tag == tag
 				? elf_image_string(image, image->dynamic[i].d_un.d_val)
 				: NULL;
-		while (text) {
+		while (text && has_room(json_array_size(list), bytes)) {
 			char piece[4096];
 			const char *colon = split ? strchr(text, ':') : NULL;
 			snprintf(piece, sizeof(piece), "%.*s",
 				(int)(colon ? (size_t)(colon - text) : strlen(text)),
 				text);
-			json_array_append_new(list, kp_json_clean_string(piece));
+			json_t *name = kp_json_clean_string(piece);
+			bytes += json_string_length(name);
+			json_array_append_new(list, name);
 			text = colon ? colon + 1 : NULL;
 		}
 	}
@@ -170,4 +178,57 @@ json_t *elf_warnings(const struct elf_image *image)
 		warn(list, "static_tls", text);
 	}
 	return list;
+}
+
+static size_t bytes_of(const json_t *list)
+{
+	size_t i, bytes = 0;
+	json_t *item;
+	json_array_foreach ((json_t *)list, i, item)
+		bytes += json_string_length(item);
+	return bytes;
+}
+
+/* Each is looked at for each library that is needed. */
+static int check_count(const json_t *facts, const char *key, const char *code,
+	const char *what, struct kp_diag *diag)
+{
+	const json_t *list = json_object_get(facts, key);
+	if (has_room(json_array_size(list), bytes_of(list)))
+		return 0;
+	return kp_diag_set(diag, code, key,
+		"it has too many %s: %d, and %d KiB of them, are the most", what,
+		ELF_NAMES_MOST, ELF_NAMES_BYTES >> 10);
+}
+
+/*
+ * A name is searched for; a path is loaded as it is, and must be the same for every
+ * host: "../x.so" is decided by its directory, "$ORIGIN/../x.so" is no part of the entry.
+ */
+static int check_needed(const char *name, const char *file, struct kp_diag *diag)
+{
+	bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+	bool is_path = strchr(name, '/') != NULL;
+	if (!is_dots && (!is_path || (name[0] == '/' && !strstr(name, "/../"))))
+		return 0;
+	return kp_diag_set(diag, "needed_with_path", name,
+		"%s needs %s: neither a name to search for nor an absolute path", file,
+		name);
+}
+
+int elf_facts_check(const json_t *facts, const char *file, struct kp_diag *diag)
+{
+	size_t i;
+	json_t *name;
+	if (check_count(facts, "runpath", "too_many_search_paths", "search paths", diag) <
+			0 ||
+		check_count(facts, "rpath", "too_many_search_paths", "search paths",
+			diag) < 0 ||
+		check_count(
+			facts, "needed", "too_many_needed", "needed libraries", diag) < 0)
+		return -1;
+	json_array_foreach (json_object_get(facts, "needed"), i, name)
+		if (check_needed(json_string_value(name), file, diag) < 0)
+			return -1;
+	return 0;
 }

@@ -6,6 +6,10 @@
 #include <jansson.h>
 
 #include "daemon/worker/elf_image.h"
+#include "lib/diag.h"
+
+/* Of needed libraries, and of directories to search, and bytes of all their names. */
+enum { ELF_NAMES_MOST = 256, ELF_NAMES_BYTES = 32 << 10 };
 
 /*
  * {"class", "machine", "soname", "needed", "runpath", "rpath", "versions": {library:
@@ -14,6 +18,13 @@
  * memory is exhausted. What is damaged is left out.
  */
 json_t *elf_facts(const struct elf_image *image);
+
+/*
+ * Can what it needs be looked for? Codes too_many_search_paths, too_many_needed;
+ * needed_with_path: "../x.so" is decided by the directory of whoever loads it.
+ */
+int elf_facts_check(const json_t *facts, const char *file, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 
 /* [{"code", "message"}]: executable_stack, unmarked_stack, text_relocations, static_tls.
  */

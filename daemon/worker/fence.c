@@ -16,11 +16,12 @@ enum { PATTERN = 0xa5, STACK = 64 << 10 };
 static const size_t guard = 1 << 20;
 
 /*
- * A signal handler gets no context: these two are all that this process has for
+ * A signal handler gets no context: these are all that this process has for
  * good, set once by fences_watch before anything of a plugin runs.
  */
 static const struct fences *watched;
 static int watcher = -1;
+static const char *watch_mark = "";
 
 static size_t page_size(void)
 {
@@ -157,6 +158,8 @@ static void tell(const struct fence *fence, const char *side, size_t distance)
 {
 	struct line line = {.used = 0};
 
+	put(&line, watch_mark);
+	put(&line, *watch_mark ? " " : "");
 	put(&line, "{\"fault\":{\"name\":\"");
 	put(&line, fence->name);
 	put(&line, "\",\"side\":\"");
@@ -193,7 +196,7 @@ static void fault(int number, siginfo_t *info, void *context)
 	look(info->si_addr);
 }
 
-void fences_watch(const struct fences *fences, int fd)
+void fences_watch(const struct fences *fences, int fd, const char *mark)
 {
 	const int numbers[] = {SIGSEGV, SIGBUS};
 	struct sigaction action = {.sa_sigaction = fault,
@@ -203,6 +206,7 @@ void fences_watch(const struct fences *fences, int fd)
 
 	watched = fences;
 	watcher = fd;
+	watch_mark = mark;
 	if (stack.ss_sp)
 		(void)sigaltstack(&stack, NULL);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -47,10 +47,11 @@ int fences_check(const struct fences *fences, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 /*
- * A fault at a fence writes the line {"fault": {"name", "side", "distance"}} to
- * `fd` before the process dies of it; side is before, behind or inside (a write
- * to what is closed). Any other fault dies as it is. Once a process.
+ * A fault at a fence writes `mark` (lib/report.h; it must stay) and the line
+ * {"fault": {"name", "side", "distance"}} to `fd` before the process dies of it; side is
+ * before, behind or inside (a write to what is closed). Any other fault dies as it is.
+ * Once a process.
  */
-void fences_watch(const struct fences *fences, int fd);
+void fences_watch(const struct fences *fences, int fd, const char *mark);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Says what a library is, from its bytes alone: no code of it runs. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@
 struct subject {
 	const struct report *report;
 	const char *file;
+	bool is_part; /* a library beside a plugin's: no note, and what it exports is its
+			 own */
 	struct elf_image image;
 	json_t *facts;
 	struct kp_note note;
@@ -29,6 +32,9 @@ static int read_note(struct subject *subject, struct kp_diag *diag)
 	size_t size;
 	if (note_elf_find(&subject->image, &text, &size, diag) < 0)
 		return -1;
+	if (kp_report_values(text, size) > KP_REPORT_VALUES / 2)
+		return kp_diag_set(diag, "too_many_values", NULL,
+			"its note has more than %d values", KP_REPORT_VALUES / 2);
 	/* What the note warns of is told by whoever reads the note that is reported. */
 	int result = kp_note_parse(text, size, &subject->note, &own, diag);
 	kp_diags_finish(&own);
@@ -59,6 +65,7 @@ static bool is_listed(const json_t *list, const char *name)
 	return false;
 }
 
+/* A line each: where it was looked for may be long. */
 static void look_for(struct subject *subject, const struct search_path *path,
 	const char *name, json_t *list)
 {
@@ -72,7 +79,8 @@ static void look_for(struct subject *subject, const struct search_path *path,
 			search_sentence(found, text, sizeof(text)));
 		kp_diags_add(&subject->warnings, &diag);
 	}
-	json_array_append_new(list, found);
+	json_array_append_new(list, json_pack("{s:s}", "name", name));
+	report_line(subject->report, json_pack("{s:[o]}", "needs", found));
 }
 
 /* Those that the library is linked with, and those that its kernels open. */
@@ -96,7 +104,7 @@ static void report_libraries(struct subject *subject)
 		for (size_t k = 0; k < needs->count; k++)
 			look_for(subject, &path, needs->items[k], list);
 	}
-	report_line(subject->report, json_pack("{s:o}", "needs", list));
+	json_decref(list);
 }
 
 static int identify(struct subject *subject, int fd, struct kp_diag *diag)
@@ -106,6 +114,10 @@ static int identify(struct subject *subject, int fd, struct kp_diag *diag)
 		return -1;
 	subject->facts = elf_facts(&subject->image);
 	report_line(subject->report, json_pack("{s:O}", "elf", subject->facts));
+	if (elf_facts_check(subject->facts, subject->file, diag) < 0)
+		return -1;
+	if (subject->is_part)
+		return 0;
 	int result = read_note(subject, diag);
 	if (result == 0) {
 		report_line(
@@ -132,6 +144,7 @@ static int run(
 {
 	struct subject subject = {.report = report};
 	struct kp_diag diag;
+	subject.is_part = json_is_true(json_object_get(job, "part"));
 	subject.file = json_string_value(json_object_get(job, "file"));
 	report_stage(report, "identify");
 	if (!subject.file || n_fds < 1) {

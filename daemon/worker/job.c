@@ -58,26 +58,40 @@ static int refuse(const struct report *report, const char *why)
 	return EXIT_SUCCESS;
 }
 
-static int run(const struct report *report, size_t n, bool fresh)
+/* The mark is the worker's own: whoever reads the job later does not find it there. */
+static void take_mark(json_t *job, struct report *report)
+{
+	const char *mark = json_string_value(json_object_get(job, "mark"));
+	snprintf(report->mark, sizeof(report->mark), "%s", mark ? mark : "");
+	(void)json_object_del(job, "mark");
+}
+
+static int run(struct report *report, size_t n, bool fresh)
 {
 	int fds[PROCESS_FDS_MOST];
 	json_t *job = read_job();
 	const char *name = json_string_value(json_object_get(job, "kind"));
 	const struct job_kind *kind = find_kind(name);
 	int status;
+	take_mark(job, report);
 	if (!job)
 		return refuse(report, "its text is not JSON");
 	if (kind && kind->execs && !fresh)
 		exec_fresh(n);
 	(void)close(PROCESS_JOB);
+	report->fd = process_hide(PROCESS_REPORT);
 	for (size_t i = 0; i < n && i < PROCESS_FDS_MOST; i++)
 		fds[i] = PROCESS_FDS + (int)i;
 	if (!kind)
 		status = refuse(report, name ? name : "it has no kind");
 	else if (kind->execs && !fresh)
 		status = refuse(report, strerror(errno));
-	else
+	else {
+		/* Results of a benchmark are as large as they are. */
+		if (!kind->execs)
+			process_limit_files();
 		status = kind->run(report, job, fds, n);
+	}
 	json_decref(job);
 	return status;
 }

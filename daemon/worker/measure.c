@@ -145,7 +145,7 @@ static int work(struct measuring *measuring, const struct report *report,
 	if (!is_reference && n_fds > 0 &&
 		measure_case_map_expected(&measuring->c, fds[0], diag) < 0)
 		return -1;
-	fences_watch(&measuring->c.fences, report->fd);
+	fences_watch(&measuring->c.fences, report->fd, report->mark);
 	if (measure_kernel_open(&measuring->kernel, report, job, &measuring->c, diag) < 0)
 		return -1;
 	int failed = is_reference ? compute_reference(measuring, report, fds, n_fds, diag)

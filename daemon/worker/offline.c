@@ -110,8 +110,9 @@ static int supervise(int fd, const char *file, struct kp_finding *finding)
 	if (pidfd < 0)
 		return -1;
 	int64_t now = now_ms();
+	const struct kp_report_terms terms = {.identifies = true};
 	struct kp_supervisor *supervisor = kp_supervisor_new(
-		report[0], output[0], now, now + TIMEOUT_MS, on_line, finding);
+		report[0], output[0], &terms, now, now + TIMEOUT_MS, on_line, finding);
 	if (!supervisor)
 		return -1;
 	watch_over(supervisor, child, pidfd);

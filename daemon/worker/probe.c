@@ -13,6 +13,7 @@
 #include "lib/abi.h"
 #include "lib/cpu.h"
 #include "lib/file.h"
+#include "lib/text.h"
 
 /* Where the plugin's own dlopen would look. */
 struct places {
@@ -45,9 +46,11 @@ static void find_places(const char *stored, struct places *places)
 static void answer(const struct report *report, const char *kernel, const char *code,
 	const char *why)
 {
+	char text[REPORT_TEXT];
+	kp_text_clean(why, text, sizeof(text));
 	report_line(
 		report, json_pack("{s:s, s:b, s:s, s:s}", "kernel", kernel, "available",
-				*code == '\0', "code", code, "message", why));
+				*code == '\0', "code", code, "message", text));
 }
 
 /* Nothing of the kernel is called when what it opens is not there. */

@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { HIDE_BELOW = 1024, FILE_MIB = 64 };
 
 static void must(int result)
 {
@@ -40,10 +43,21 @@ static void reset_signals(void)
 	must(sigprocmask(SIG_SETMASK, &none, NULL));
 }
 
+/* Rather this one than the daemon, or who else is there. Raising is always allowed. */
+static void be_first_to_go(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!write(fd, "1000", 4);
+	(void)close(fd);
+}
+
 static void limit(void)
 {
 	struct rlimit no_core = {0, 0};
 	must(setrlimit(RLIMIT_CORE, &no_core));
+	be_first_to_go();
 	must(chdir("/"));
 	umask(022);
 }
@@ -110,4 +124,30 @@ void process_become_worker(
 	reset_signals();
 	/* It may die at any time, and what it printed before is evidence. */
 	setvbuf(stdout, NULL, _IONBF, 0);
+}
+
+int process_hide(int fd)
+{
+	struct rlimit limit;
+	unsigned chosen;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+		getrandom(&chosen, sizeof(chosen), 0) != (ssize_t)sizeof(chosen))
+		return fd;
+	/* Of what is left, the upper three quarters, in a table that stays small. */
+	unsigned end =
+		limit.rlim_cur < HIDE_BELOW ? (unsigned)limit.rlim_cur : HIDE_BELOW;
+	unsigned start = end / 4;
+	int hidden =
+		fcntl(fd, F_DUPFD_CLOEXEC, (int)(start + chosen % (end - start + 1)));
+	if (hidden < 0)
+		return fd;
+	(void)close(fd);
+	return hidden;
+}
+
+void process_limit_files(void)
+{
+	const rlim_t most = (rlim_t)FILE_MIB << 20;
+	struct rlimit files = {most, most};
+	must(setrlimit(RLIMIT_FSIZE, &files));
 }

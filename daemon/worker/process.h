@@ -16,12 +16,22 @@ enum {
 
 /*
  * In a fresh child of `parent`: a session of its own, killed with its parent,
- * default signals, no core, cwd "/", umask 022, /dev/null as stdin, `output` as
- * stdout and stderr (unbuffered), report, job and the n fds at their places, and no
- * other descriptor. Ends the process when it cannot be made so.
+ * default signals, no core, first to go when memory is short, cwd "/", umask 022,
+ * /dev/null as stdin, `output` as stdout and stderr (unbuffered), report, job and the n
+ * fds at their places, and no other descriptor. Ends the process when it cannot be made
+ * so.
  */
 void process_become_worker(
 	pid_t parent, int report, int job, int output, const int *fds, size_t n);
+
+/*
+ * Moves a descriptor to a number above that nobody knows before, close-on-exec, so that
+ * it is not hit by who writes to 3; returns it. Where it cannot, it stays.
+ */
+int process_hide(int fd);
+
+/* From now on no file can be made larger than 64 MiB by this process. */
+void process_limit_files(void);
 
 /* All but the standard descriptors and these. */
 void process_close_others(const int *keep, size_t n);

@@ -26,12 +26,14 @@ static void write_all(int fd, const char *bytes, size_t size)
 void report_line(const struct report *report, json_t *line)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-	if (!text)
+	char *whole;
+	int size = !text ? -1
+			 : asprintf(&whole, "%s%s%s\n", report->mark,
+				   *report->mark ? " " : "", text);
+	if (size < 0)
 		_exit(EXIT_FAILURE);
-	size_t size = strlen(text);
-	/* In place of the NUL: one write where the pipe has room. */
-	text[size] = '\n';
-	write_all(report->fd, text, size + 1);
+	write_all(report->fd, whole, (size_t)size);
+	free(whole);
 	free(text);
 	json_decref(line);
 }
@@ -49,7 +51,7 @@ void report_stage(const struct report *report, const char *format, ...)
 void report_failed(
 	const struct report *report, const char *state, const struct kp_diag *diag)
 {
-	char message[1200];
+	char message[REPORT_TEXT];
 	kp_diag_text(diag, message, sizeof(message));
 	report_line(report, json_pack("{s:{s:s, s:s, s:s}, s:s}", "failed", "code",
 				    diag->code ? diag->code : "unknown", "message",

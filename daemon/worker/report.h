@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a worker tells the daemon: JSON objects, one a line, on a descriptor of
- * its own, ended by {"end": true}. Lines are written whole, at once.
+ * its own, ended by {"end": true}. Lines are written whole, at once, and begin with
+ * the mark of the job, which a plugin is not told: see lib/report.h.
  */
 #ifndef KP_WORKER_REPORT_H
 #define KP_WORKER_REPORT_H
@@ -9,10 +10,14 @@
 #include <jansson.h>
 
 #include "lib/diag.h"
+#include "lib/report.h"
 
 struct report {
 	int fd;
+	char mark[KP_REPORT_MARK]; /* or "" */
 };
+
+enum { REPORT_TEXT = 1024 }; /* bytes of what a plugin says, made safe and cut */
 
 /* Takes `line`. A report that cannot be written ends the process. */
 void report_line(const struct report *report, json_t *line);
@@ -37,7 +42,7 @@ struct job_kind {
 		size_t n_fds);
 	int execs;
 };
-extern const struct job_kind job_identify; /* {"kind","file"}; fds: the library */
+extern const struct job_kind job_identify; /* {"kind","file","part"}; fds: the library */
 extern const struct job_kind job_probe;	   /* {"kind","stored","note","file"} */
 extern const struct job_kind job_bench;	   /* see measure.c */
 

@@ -185,10 +185,12 @@ static bool serve_socket(struct launcher *launcher)
 	return got != 0;
 }
 
-static void drop_seat(struct launcher *launcher, struct seat *seat, bool told)
+static void drop_seat(struct launcher *launcher, struct seat *seat, const siginfo_t *info)
 {
-	if (!told)
-		tell_lost(seat->id, "the parent of the worker died");
+	if (info->si_code != CLD_EXITED)
+		tell(json_pack("{s:I}", "bereaved", (json_int_t)seat->id));
+	else if (info->si_status != 0)
+		tell_lost(seat->id, "the parent of the worker failed");
 	*seat = launcher->seats[--launcher->count];
 }
 
@@ -203,7 +205,7 @@ static void reap(struct launcher *launcher)
 		struct seat *seat = find_keeper(launcher, info.si_pid);
 		bool told = info.si_code == CLD_EXITED && info.si_status == 0;
 		if (seat)
-			drop_seat(launcher, seat, told);
+			drop_seat(launcher, seat, &info);
 		if (seat && !told)
 			(void)kin_end(is_keeper, launcher);
 		info.si_pid = 0;

@@ -15,7 +15,8 @@ enum { LAUNCHER_SOCKET = 3 };
  *   {"kill": id}
  * and back
  *   {"started": id}, {"ended": id, "status": wait status, "lingered": bool},
- *   {"lost": id, "message": text}: the job could not be run, or its keeper died.
+ *   {"lost": id, "message": text}: the job could not be run, or its keeper failed,
+ *   {"bereaved": id}: its keeper was killed. Nobody but the worker has a reason to.
  * Returns the exit status.
  */
 int serve(void);

@@ -28,6 +28,7 @@ struct pool {
 	size_t identifies, probes;
 	enum kp_worker_end probe_end; /* of the first `ends` probes */
 	size_t ends;
+	size_t spoils;	     /* so many probes find the library cut, and die */
 	json_t *elf, *needs; /* of the next identify; NULL: the plain ones */
 	const char *failed;  /* code of the plugin's identify, or NULL */
 	const char *probe_failed;
@@ -35,6 +36,7 @@ struct pool {
 	char probed[512];	 /* path that was probed last */
 	bool hold;		 /* probes do not end */
 	size_t cancelled;
+	size_t alone; /* probes that were to run alone */
 };
 
 struct pool_job {
@@ -78,10 +80,11 @@ static inline void identify(struct pool_job *job)
 	pool->identifies++;
 	ck_assert_uint_eq(job->request.n_fds, 1);
 	if (is_part(job)) {
-		if (!pool->part_failed)
+		ck_assert(json_is_true(json_object_get(job->request.job, "part")));
+		if (pool->part_failed)
+			tell_failed(job, pool->part_failed, "rejected");
+		else
 			tell(job, json_pack("{s:{s:[]}}", "elf", "needed"));
-		tell_failed(job, pool->part_failed ? pool->part_failed : "no_note",
-			"rejected");
 		return;
 	}
 	tell(job, json_pack("{s:O}", "elf", pool->elf));
@@ -97,14 +100,23 @@ static inline enum kp_worker_end probe(struct pool_job *job)
 {
 	struct pool *pool = job->pool;
 	pool->probes++;
+	pool->alone += job->request.alone;
 	snprintf(pool->probed, sizeof(pool->probed), "%s",
 		json_string_value(json_object_get(job->request.job, "stored")));
 	if (pool->probes <= pool->ends)
 		return pool->probe_end;
-	if (pool->probe_failed)
+	if (pool->probes <= pool->spoils) {
+		ck_assert_int_eq(chmod(pool->probed, 0644), 0);
+		ck_assert_int_eq(truncate(pool->probed, 1), 0);
+		return KP_WORKER_KILLED;
+	}
+	tell(job, json_pack("{s:s}", "stage", "load"));
+	if (pool->probe_failed) {
 		tell_failed(job, pool->probe_failed, "failed");
-	else
-		tell(job, json_pack("{s:s, s:b}", "kernel", "mm", "available", 1));
+		return KP_WORKER_DONE;
+	}
+	tell(job, json_pack("{s:s}", "stage", "probe kernel mm"));
+	tell(job, json_pack("{s:s, s:b}", "kernel", "mm", "available", 1));
 	return KP_WORKER_DONE;
 }
 

@@ -29,6 +29,7 @@ struct workers {
 struct outcome {
 	json_t *lines;	 /* array */
 	unsigned ends;	 /* calls of on_end */
+	bool alone;	 /* set before it is submitted: pool_request */
 	uv_loop_t *loop; /* is stopped with every line and end */
 	struct kp_worker_result result;
 };
@@ -137,6 +138,12 @@ static inline void workers_on_end(void *context, const struct kp_worker_result *
 	uv_stop(outcome->loop);
 }
 
+static inline bool is_kind(const json_t *job, const char *kind)
+{
+	const char *text = json_string_value(json_object_get(job, "kind"));
+	return text && strcmp(text, kind) == 0;
+}
+
 /* Takes job. fd is passed with it when it is not negative. */
 static inline struct pool_job *workers_submit(struct workers *workers, json_t *job,
 	int fd, unsigned timeout_ms, struct outcome *outcome)
@@ -146,6 +153,9 @@ static inline struct pool_job *workers_submit(struct workers *workers, json_t *j
 		.fds = {fd},
 		.n_fds = fd >= 0,
 		.timeout_ms = timeout_ms,
+		.identifies = is_kind(job, "identify"),
+		.kernels = 2,
+		.alone = outcome->alone,
 		.on_line = workers_on_line,
 		.on_end = workers_on_end,
 		.context = outcome,
