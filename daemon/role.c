@@ -27,10 +27,10 @@ static int failed(const char *what, struct kp_diag *diag)
 }
 
 /*
- * The groups behind the primary one; a process may be in 65536 and change that
+ * The primary group and those behind it; a process may be in 65536 and change that
  * between two looks.
  */
-static int read_groups(int fd, struct peer *peer, struct kp_diag *diag)
+static int read_groups(int fd, gid_t primary, struct peer *peer, struct kp_diag *diag)
 {
 	socklen_t size = GROUPS_AT_FIRST * sizeof(gid_t);
 
@@ -39,6 +39,7 @@ static int read_groups(int fd, struct peer *peer, struct kp_diag *diag)
 		if (!groups)
 			return kp_diag_no_memory(diag);
 		peer->groups = groups;
+		groups[0] = primary;
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &size) == 0)
 			break;
 		/* Then the kernel has said how large they are. */
@@ -57,11 +58,10 @@ int peer_read(int fd, struct peer *peer, struct kp_diag *diag)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
 		return failed("credentials", diag);
 	struct peer read = {.uid = who.uid, .pid = who.pid};
-	if (read_groups(fd, &read, diag) < 0) {
+	if (read_groups(fd, who.gid, &read, diag) < 0) {
 		peer_finish(&read);
 		return -1;
 	}
-	read.groups[0] = who.gid;
 	*peer = read;
 	return 0;
 }
