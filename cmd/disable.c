@@ -222,10 +222,20 @@ static int put_enabled(
 	owned_json *after = NULL;
 	owned_json *info = NULL;
 	char *error = NULL;
-	int status =
-		session_ask(session, &asking, json_pack("{s:s}", "name", name), &after);
+	int status = session_try(
+		session, &asking, json_pack("{s:s}", "name", name), &after, &error);
 	if (status != KP_EXIT_OK)
 		return status;
+	if (error) {
+		/* It was known by the decision alone, which is gone now. */
+		field_free(&error);
+		*enabled = true;
+		if (!is_silent(session))
+			output_line(&session->output, TONE_PLAIN,
+				"%s: enabled, should it come back: there is no such plugin now",
+				name);
+		return KP_EXIT_OK;
+	}
 	*enabled = json_is_true(json_object_get(after, "enabled"));
 	if (is_silent(session))
 		return KP_EXIT_OK;

@@ -269,6 +269,18 @@ class Changing(Together):
         self.assertEqual(self.good(done), "fast: already enabled\n")
         self.assertIn(b"its kernel square is still disabled", done.stderr)
 
+    def test_enable_of_what_is_gone_takes_the_decision_back_and_says_that_it_is_gone(self):
+        for name in ("fast", "fast/square"):
+            self.text("disable", name)
+            self.daemon.remove("fast")
+            self.text("reload")
+            self.assertEqual(self.text("is-enabled", name, status=1), "disabled\n")
+            self.assertIn(f"{name}: enabled, should it come back", self.text("enable", name))
+            self.error(self.ctl("enable", name, "--json"), 5)
+            self.daemon.manifest("fast")
+            self.text("reload")
+            self.assertEqual(self.selected(), "fast/square")
+
     def test_one_kernel_is_disabled_by_its_name(self):
         self.text("disable", "fast/square")
         self.assertEqual(self.selected(), "slow/square")
