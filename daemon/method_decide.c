@@ -106,6 +106,11 @@ static int enforce(struct daemon *daemon, const struct call *call, struct wish *
 		daemon_table(daemon);
 		return 0;
 	}
+	/* What could not be read back must not be acknowledged. */
+	if (wish->keep && kp_decisions_fit(&wish->next, &daemon->decisions, diag) < 0) {
+		kp_decisions_finish(&wish->next);
+		return kp_diag_rename(diag, wish->name);
+	}
 	if (decision_enforce(daemon, &wish->next, diag) < 0)
 		return -1;
 	if (wish->changed)

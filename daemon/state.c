@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* decisions.json and table in the state directory. */
+/* The state directory, and the writing of decisions.json and table in it. */
 #include "daemon/state.h"
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "daemon/lock.h"
+#include "daemon/state_read.h"
 #include "lib/file.h"
 #include "lib/json.h"
 
-enum { TABLE_BYTES = 256 << 20, TABLE_DELAY_MS = 200 };
+enum { TABLE_DELAY_MS = 200 };
 
-static const char decisions_name[] = "decisions.json";
-static const char table_name[] = "table";
-static const char aside_end[] = ".damaged";
+/* Its name until it is complete. */
+static const char old_new_name[] = ".decisions.json.old.new";
 
 /* Who waits for a write. */
 struct done {
@@ -50,10 +50,11 @@ struct state {
 	struct lock lock;
 	struct file decisions, table;
 	uv_timer_t delay;
+	bool is_good; /* decisions.json has no fault: the pool's while it writes */
 	bool has_timer, closing;
 };
 
-/* ---- opening and reading ---- */
+/* ---- opening ---- */
 
 static int take_lock(struct state *state, struct kp_diag *diag)
 {
@@ -104,10 +105,10 @@ int state_open(uv_loop_t *loop, const char *path, bool system, struct state **ou
 		.lock = {.fd = -1},
 		.path = strdup(path),
 		.decisions = {.state = state,
-			.name = decisions_name,
+			.name = state_decisions_name,
 			.mode = 0600,
 			.durable = true},
-		.table = {.state = state, .name = table_name, .mode = 0644}};
+		.table = {.state = state, .name = state_table_name, .mode = 0644}};
 	if (!state->path)
 		kp_diag_no_memory(diag);
 	if (!state->path || open_dir(state, system, diag) < 0 ||
@@ -121,116 +122,49 @@ int state_open(uv_loop_t *loop, const char *path, bool system, struct state **ou
 	return 0;
 }
 
-/* Kept for whoever wants to look, out of the way of what replaces it. */
-static void set_aside(struct state *state, const char *name, const struct kp_diag *why,
-	struct kp_diags *warnings)
-{
-	char aside[64];
-	struct kp_diag diag = *why;
-
-	(void)snprintf(aside, sizeof(aside), "%s%s", name, aside_end);
-	bool is_moved = renameat(state->dir, name, state->dir, aside) == 0;
-	kp_diag_set(&diag, "damaged_state", name, "%s/%s is damaged (%s); %s%s",
-		state->path, name, why->message,
-		is_moved ? "it is now " : "and cannot be moved away",
-		is_moved ? aside : "");
-	kp_diags_add(warnings, &diag);
-}
-
-enum content { FAILED = -1, ABSENT, DAMAGED, PRESENT };
-
-/* What cannot be read now may be right: only what is in it can be wrong. */
-static enum content read_content(struct state *state, const char *name, size_t limit,
-	char **text, size_t *size, struct kp_diag *diag)
-{
-	struct kp_diag why;
-
-	if (kp_file_read(state->dir, name, limit, text, size, &why) == 0)
-		return PRESENT;
-	if (strcmp(why.code, "missing_file") == 0)
-		return ABSENT;
-	if (strcmp(why.code, "file_too_large") == 0) {
-		*diag = why;
-		return DAMAGED;
-	}
-	kp_diag_set(diag, why.code, name, "%s/%s: %s", state->path, name, why.message);
-	return FAILED;
-}
-
-/* A restart must not make what was lost look as if it had never been. */
-static void look_aside(struct state *state, struct kp_diags *lost)
-{
-	char aside[64];
-	struct kp_diag diag;
-
-	(void)snprintf(aside, sizeof(aside), "%s%s", decisions_name, aside_end);
-	if (faccessat(state->dir, aside, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	kp_diag_set(&diag, "damaged_state", decisions_name,
-		"%s/%s was set aside by an earlier start and nothing was decided since: "
-		"what it had disabled is not",
-		state->path, aside);
-	kp_diags_add(lost, &diag);
-}
-
 int state_decisions(struct state *state, struct kp_decisions *decisions,
 	struct kp_diags *lost, struct kp_diag *diag)
 {
-	struct kp_diag why;
-	size_t size = 0;
-	char *text = NULL;
-	enum content content =
-		read_content(state, decisions_name, KP_JSON_BYTES, &text, &size, &why);
-
-	*decisions = (struct kp_decisions){0};
-	if (content == ABSENT)
-		look_aside(state, lost);
-	if (content == PRESENT &&
-		kp_decisions_parse(text, size, decisions_name, decisions, &why) < 0) {
-		*decisions = (struct kp_decisions){0};
-		content = strcmp(why.code, "no_memory") == 0 ? FAILED : DAMAGED;
-	}
-	free(text);
-	if (content == DAMAGED)
-		set_aside(state, decisions_name, &why, lost);
-	if (content == FAILED)
-		*diag = why;
-	return content == FAILED ? -1 : 0;
+	const struct state_place place = {state->dir, state->path};
+	return state_read_decisions(&place, decisions, &state->is_good, lost, diag);
 }
 
 int state_table(struct state *state, void **bytes, size_t *size,
 	struct kp_diags *warnings, struct kp_diag *diag)
 {
-	struct kp_diag why;
-	char *text = NULL;
-	enum content content =
-		read_content(state, table_name, TABLE_BYTES, &text, size, &why);
-
-	if (content == FAILED) {
-		*diag = why;
-		return -1;
-	}
-	if (content == DAMAGED)
-		set_aside(state, table_name, &why, warnings);
-	*bytes = text;
-	return 0;
+	const struct state_place place = {state->dir, state->path};
+	return state_read_table(&place, bytes, size, warnings, diag);
 }
 
 void state_table_is_damaged(
 	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings)
 {
-	set_aside(state, table_name, diag, warnings);
+	const struct state_place place = {state->dir, state->path};
+	state_set_aside(&place, state_table_name, diag, "", warnings);
 }
 
 /* ---- writing ---- */
 
 static void write_next(struct file *file);
 
+/* Should the new one be damaged, there is the one before. Without links there is not. */
+static void keep_old(const struct state *state)
+{
+	(void)unlinkat(state->dir, old_new_name, 0);
+	if (linkat(state->dir, state_decisions_name, state->dir, old_new_name, 0) == 0)
+		(void)renameat(state->dir, old_new_name, state->dir, state_old_name);
+}
+
 static void write_now(uv_work_t *work)
 {
 	struct file *file = work->data;
+
+	if (file->durable && file->state->is_good)
+		keep_old(file->state);
 	file->result = kp_file_replace(file->state->dir, file->name, file->bytes,
 		file->size, file->mode, file->durable, &file->diag);
+	if (file->durable && file->result == 0)
+		file->state->is_good = true;
 }
 
 static void tell(struct done *done, const struct kp_diag *diag)
@@ -293,10 +227,18 @@ int state_keep_decisions(struct state *state, const struct kp_decisions *decisio
 	char *text = kp_decisions_print(decisions);
 	struct done *done = malloc(sizeof(*done));
 
-	if (!text || !done) {
+	if (!text || !done || strlen(text) > KP_JSON_BYTES) {
+		int failed = text && done
+				     ? kp_diag_set(diag, "decisions_full",
+					       state_decisions_name,
+					       "%s would have %zu bytes, at most %d can "
+					       "be read back",
+					       state_decisions_name, strlen(text),
+					       KP_JSON_BYTES)
+				     : kp_diag_no_memory(diag);
 		free(text);
 		free(done);
-		return kp_diag_no_memory(diag);
+		return failed;
 	}
 	*done = (struct done){.call = call, .context = context};
 	struct done **last = &file->next_waiting;

@@ -23,10 +23,13 @@ int state_open(uv_loop_t *loop, const char *path, bool system, struct state **st
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
- * Reads decisions.json, absent is empty. One whose content is wrong is moved to
- * decisions.json.damaged, added to `lost` (damaged_state), and read as empty; so is
- * one that was set aside earlier, as long as nothing was decided since. Fails, and
- * moves nothing, when it cannot be read for another reason: codes of kp_file_read.
+ * Reads decisions.json; absent is empty. Entries that are wrong are left out and added
+ * to `lost` (bad_decisions), after damaged_state, which names the copy that is kept
+ * (daemon/aside.h). A file that is wrong as a whole is moved aside and added to `lost`;
+ * then decisions.json.old, the one before the last change, holds, if there is one. So
+ * it is with one that was set aside earlier, as long as nothing was decided since.
+ * Fails, and moves nothing, when it cannot be read for another reason, is a link to
+ * nothing, or of a newer kplug: codes of kp_file_read, newer_format.
  */
 int state_decisions(struct state *state, struct kp_decisions *decisions,
 	struct kp_diags *lost, struct kp_diag *diag) __attribute__((warn_unused_result));
@@ -44,7 +47,8 @@ void state_table_is_damaged(
 
 /*
  * Writes the decisions; `done` is called in the loop thread once these, or later
- * ones, are on the disk (diag NULL), or could not be written.
+ * ones, are on the disk (diag NULL), or could not be written. Codes no_memory,
+ * decisions_full: never for what kp_decisions_fit was asked about.
  */
 typedef void state_done_fn(void *context, const struct kp_diag *diag);
 int state_keep_decisions(struct state *state, const struct kp_decisions *decisions,

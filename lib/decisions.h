@@ -86,9 +86,27 @@ int kp_decisions_pin(struct kp_decisions *decisions, const char *operation,
 	const char *choice, int64_t at, uint32_t uid, bool *changed)
 	__attribute__((warn_unused_result));
 
+#define KP_DECISIONS_FORMAT "kplug-decisions/1"
+
 /* {"format": "kplug-decisions/1", ...} without the runtime ones; malloc'ed. */
 char *kp_decisions_print(const struct kp_decisions *decisions);
-/* Codes of kp_json_parse, newer_format (both named), bad_decisions. */
+/*
+ * Can they be read back, also when all their libraries have become known? Fewer than
+ * before (may be NULL) always fit. Codes decisions_full, which names the bound,
+ * no_memory.
+ */
+int kp_decisions_fit(const struct kp_decisions *decisions,
+	const struct kp_decisions *before, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+/*
+ * Takes all entries that are right; what is wrong is left out and added to `wrong`
+ * (bad_decisions, with its place), entry by entry. Fails for what is no list of
+ * decisions: codes of kp_json_parse, newer_format (both named), bad_decisions.
+ */
+int kp_decisions_read(const char *text, size_t size, const char *path,
+	struct kp_decisions *decisions, struct kp_diags *wrong, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+/* All or nothing: what would be left out fails it, too. */
 int kp_decisions_parse(const char *text, size_t size, const char *path,
 	struct kp_decisions *decisions, struct kp_diag *diag)
 	__attribute__((warn_unused_result));

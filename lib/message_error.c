@@ -104,6 +104,7 @@ static const char *const failed[] = {
 	"cache_damaged",
 	"cancelled",
 	"damaged_state",
+	"decisions_full",
 	"disconnected",
 	"failed",
 	"foreign_file",

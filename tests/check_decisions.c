@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What operators decided is kept in order, survives its text, and nothing else does. */
+/* What operators decided is kept in order, and nothing else is. */
 #include "lib/decisions.h"
 
 #include <check.h>
@@ -201,118 +201,6 @@ START_TEST(an_unproven_kernel_is_remembered_until_taken_back)
 }
 END_TEST
 
-START_TEST(the_text_comes_back_without_what_is_for_this_run)
-{
-	struct kp_decisions d = {0};
-	struct kp_decisions back;
-	struct kp_diag diag;
-	bool changed;
-	disable(&d, "slow", "too \"slow\"\n\u00e9", false);
-	disable(&d, "now", "", true);
-	ck_assert_int_eq(kp_decisions_identify(&d, "slow", "d1", "pkg", &changed), 0);
-	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", "x86/mm", 42, 7, &changed), 0);
-	ck_assert_int_eq(kp_decisions_prove(&d, "neon/mm", true, &changed), 0);
-	char *text = kp_decisions_print(&d);
-	ck_assert_ptr_nonnull(strstr(text, "\"kplug-decisions/1\""));
-	ck_assert_int_eq(
-		kp_decisions_parse(text, strlen(text), "decisions", &back, &diag), 0);
-	ck_assert_uint_eq(back.n_disabled, 1);
-	ck_assert_str_eq(back.disabled[0].name, "slow");
-	ck_assert_str_eq(back.disabled[0].reason, "too \"slow\"\n\u00e9");
-	ck_assert_int_eq(back.disabled[0].at, 1700000000);
-	ck_assert_uint_eq(back.disabled[0].uid, 1000);
-	ck_assert_str_eq(back.disabled[0].digest, "d1");
-	ck_assert_str_eq(back.disabled[0].package, "pkg");
-	ck_assert_int_eq(back.pins[0].at, 42);
-	ck_assert_str_eq(back.pins[0].choice, "x86/mm");
-	ck_assert(kp_decisions_is_proven(&back, "neon/mm"));
-	char *again = kp_decisions_print(&back);
-	ck_assert_str_eq(text, again);
-	free(text);
-	free(again);
-	kp_decisions_finish(&d);
-	kp_decisions_finish(&back);
-}
-END_TEST
-
-static const char *const newer[] = {"{\"format\":\"kplug-decisions/2\"}",
-	"{\"format\":\"kplug-decisions/10\",\"disabled\":[],\"pins\":[],\"enabled\":[]}",
-	"{\"format\":\"kplug-decisions/2\",\"rules\":[1]}"};
-
-START_TEST(a_newer_format_is_refused_naming_both)
-{
-	struct kp_decisions d;
-	struct kp_diag diag;
-	ck_assert_int_eq(
-		kp_decisions_parse(newer[_i], strlen(newer[_i]), "file", &d, &diag), -1);
-	ck_assert_str_eq(diag.code, "newer_format");
-	ck_assert_ptr_nonnull(strstr(diag.message, "kplug-decisions/1"));
-	ck_assert(strstr(diag.message, "kplug-decisions/2") ||
-		  strstr(diag.message, "kplug-decisions/10"));
-}
-END_TEST
-
-#define HEAD "{\"format\":\"kplug-decisions/1\",\n"
-static const struct {
-	const char *text, *code;
-	unsigned line;
-} damaged[] = {
-	{"", "json_syntax", 0},
-	{HEAD "\"disabled\":[", "json_syntax", 0},
-	{"[]", "bad_decisions", 1},
-	{"{}", "bad_decisions", 1},
-	{"{\"format\":\"kplug-table/1\"}", "bad_decisions", 1},
-	{"{\"format\":\"kplug-decisions/\"}", "bad_decisions", 1},
-	{"{\"format\":\"kplug-decisions/0\"}", "bad_decisions", 1},
-	{"{\"format\":7}", "bad_decisions", 1},
-	{HEAD "\"disabled\":[],\"pins\":[]}", "bad_decisions", 1},
-	{HEAD "\"disabled\":[{\"name\":\"x\"}],\"pins\":[],\"enabled\":[]}",
-		"bad_decisions", 2},
-	{HEAD "\"disabled\":[],\"pins\":[],\n\"enabled\":[3]}", "bad_decisions", 3},
-	{HEAD "\"disabled\":[],\"pins\":[],\"enabled\":[\"x/a\",\"x/a\"]}",
-		"bad_decisions", 2},
-	{HEAD "\"disabled\":[{\"name\":\"x\",\"reason\":\"\",\"at\":1,\"uid\":-1}],"
-	      "\"pins\":[],"
-	      "\"enabled\":[]}",
-		"bad_decisions", 2},
-	{HEAD "\"disabled\":[],\"enabled\":[],\"pins\":["
-	      "{\"operation\":\"o\",\"choice\":\"a\",\"at\":1,\"uid\":0},\n"
-	      "{\"operation\":\"o\",\"choice\":\"b\",\"at\":1,\"uid\":0}]}",
-		"bad_decisions", 3},
-};
-
-START_TEST(a_damaged_file_is_refused_with_its_place)
-{
-	struct kp_decisions d;
-	struct kp_diag diag;
-	const char *text = damaged[_i].text;
-	ck_assert_int_eq(kp_decisions_parse(text, strlen(text), "state", &d, &diag), -1);
-	ck_assert_str_eq(diag.code, damaged[_i].code);
-	ck_assert_str_eq(diag.file, "state");
-	if (damaged[_i].line)
-		ck_assert_uint_eq(diag.line, damaged[_i].line);
-}
-END_TEST
-
-/* A crash of whoever wrote it may leave any part of the text. */
-START_TEST(no_beginning_of_a_text_is_taken_for_the_whole)
-{
-	static const char whole[] = HEAD
-		"\"disabled\":[{\"name\":\"x\",\"reason\":\"slow\",\"at\":1,\"uid\":0}],"
-		"\"pins\":[{\"operation\":\"o\",\"choice\":\"a\",\"at\":1,\"uid\":0}],"
-		"\"enabled\":[\"x/a\"]}";
-	struct kp_decisions d;
-	struct kp_diag diag;
-	for (size_t size = 0; size < sizeof(whole) - 1; size++) {
-		ck_assert_int_eq(kp_decisions_parse(whole, size, "state", &d, &diag), -1);
-		ck_assert_str_eq(diag.code, "json_syntax");
-	}
-	ck_assert_int_eq(
-		kp_decisions_parse(whole, sizeof(whole) - 1, "state", &d, &diag), 0);
-	kp_decisions_finish(&d);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("decisions");
@@ -327,12 +215,6 @@ int main(void)
 	tcase_add_test(tcase, runtime_never_weakens_what_is_kept);
 	tcase_add_test(tcase, a_pin_is_set_replaced_and_removed);
 	tcase_add_test(tcase, an_unproven_kernel_is_remembered_until_taken_back);
-	tcase_add_test(tcase, the_text_comes_back_without_what_is_for_this_run);
-	tcase_add_loop_test(tcase, a_newer_format_is_refused_naming_both, 0,
-		(int)(sizeof(newer) / sizeof(newer[0])));
-	tcase_add_loop_test(tcase, a_damaged_file_is_refused_with_its_place, 0,
-		(int)(sizeof(damaged) / sizeof(damaged[0])));
-	tcase_add_test(tcase, no_beginning_of_a_text_is_taken_for_the_whole);
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

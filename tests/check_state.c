@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decisions are on the disk before anybody is told; damage never stops a start. */
+/* Decisions are on the disk before anybody is told; what cannot be read stays there. */
 #include "daemon/state.h"
 
 #include <check.h>
@@ -10,93 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char place[256], path[300];
-static uv_loop_t loop;
-static struct state *state;
-static struct kp_decisions decisions;
-static struct kp_diags warnings;
-static struct kp_diag diag;
-
-static void open_state(void)
-{
-	ck_assert_int_eq(state_open(&loop, path, false, &state, &diag), 0);
-}
-
-static void close_state(void)
-{
-	state_close(state);
-	ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
-	state = NULL;
-}
-
-static void make_place(void)
-{
-	const char *tmp = getenv("TMPDIR");
-	(void)snprintf(place, sizeof(place), "%s/kplug-state-XXXXXX", tmp ? tmp : "/tmp");
-	ck_assert_ptr_nonnull(mkdtemp(place));
-	(void)snprintf(path, sizeof(path), "%s/deep/state", place);
-	ck_assert_int_eq(uv_loop_init(&loop), 0);
-	decisions = (struct kp_decisions){0};
-	warnings = (struct kp_diags){0};
-	open_state();
-}
-
-static void drop_place(void)
-{
-	char command[300];
-	if (state)
-		close_state();
-	kp_decisions_finish(&decisions);
-	kp_diags_finish(&warnings);
-	ck_assert_int_eq(uv_loop_close(&loop), 0);
-	(void)snprintf(command, sizeof(command), "rm -rf '%s'", place);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static void put(const char *name, const char *text)
-{
-	char file_path[400];
-	(void)snprintf(file_path, sizeof(file_path), "%s/%s", path, name);
-	FILE *file = fopen(file_path, "w");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_ge(fputs(text, file), 0);
-	ck_assert_int_eq(fclose(file), 0);
-}
-
-static bool is_there(const char *name)
-{
-	char file_path[400];
-	(void)snprintf(file_path, sizeof(file_path), "%s/%s", path, name);
-	return access(file_path, F_OK) == 0;
-}
-
-static void disable(const char *name, bool runtime)
-{
-	bool changed = false;
-	ck_assert_int_eq(
-		kp_decisions_disable(&decisions, name, "why", 1, 0, runtime, &changed),
-		0);
-}
-
-/* What a reader would find when the callback is told. */
-struct seen {
-	size_t on_disk;
-	int calls, failures;
-};
-
-static void on_kept(void *context, const struct kp_diag *failure)
-{
-	struct seen *seen = context;
-	struct kp_decisions read;
-	struct kp_diags none = {0};
-
-	ck_assert_int_eq(state_decisions(state, &read, &none, &diag), failure ? -1 : 0);
-	seen->on_disk = read.n_disabled;
-	seen->calls++;
-	seen->failures += failure != NULL;
-	kp_decisions_finish(&read);
-	kp_diags_finish(&none);
-}
+#include "tests/support/state_place.h"
 
 START_TEST(the_directory_is_private)
 {
@@ -183,50 +97,6 @@ START_TEST(a_write_that_fails_is_told)
 		state_keep_decisions(state, &decisions, on_kept, &seen, &diag), 0);
 	(void)uv_run(&loop, UV_RUN_DEFAULT);
 	ck_assert_int_eq(seen.failures, 1);
-}
-END_TEST
-
-static const char *const damaged[] = {
-	"",
-	"{",
-	"[]",
-	"{\"format\": \"kplug-decisions/99\"}",
-	"{\"format\": \"kplug-decisions/1\", \"disabled\": 7}",
-	"\xff\xfe",
-};
-
-START_TEST(damaged_decisions_are_set_aside_and_reported)
-{
-	put("decisions.json", damaged[_i]);
-	ck_assert_int_eq(state_decisions(state, &decisions, &warnings, &diag), 0);
-	ck_assert_uint_eq(decisions.n_disabled, 0);
-	ck_assert_uint_eq(warnings.count, 1);
-	ck_assert_str_eq(warnings.items[0].code, "damaged_state");
-	ck_assert(!is_there("decisions.json"));
-	ck_assert(is_there("decisions.json.damaged"));
-}
-END_TEST
-
-START_TEST(decisions_that_were_set_aside_are_missed_until_something_is_decided)
-{
-	struct seen seen = {0};
-	put("decisions.json", "{");
-	for (int start = 0; start < 3; start++) {
-		kp_diags_finish(&warnings);
-		ck_assert_int_eq(state_decisions(state, &decisions, &warnings, &diag), 0);
-		ck_assert_uint_eq(warnings.count, 1);
-		ck_assert_str_eq(warnings.items[0].code, "damaged_state");
-		ck_assert_ptr_nonnull(
-			strstr(warnings.items[0].message, "decisions.json.damaged"));
-		close_state();
-		open_state();
-	}
-	ck_assert_int_eq(
-		state_keep_decisions(state, &decisions, on_kept, &seen, &diag), 0);
-	(void)uv_run(&loop, UV_RUN_DEFAULT);
-	kp_diags_finish(&warnings);
-	ck_assert_int_eq(state_decisions(state, &decisions, &warnings, &diag), 0);
-	ck_assert_uint_eq(warnings.count, 0);
 }
 END_TEST
 
@@ -321,10 +191,6 @@ int main(void)
 	tcase_add_test(tcase, what_is_only_for_now_is_not_kept);
 	tcase_add_test(tcase, a_write_under_way_is_finished_by_the_end);
 	tcase_add_test(tcase, a_write_that_fails_is_told);
-	tcase_add_loop_test(tcase, damaged_decisions_are_set_aside_and_reported, 0,
-		sizeof(damaged) / sizeof(damaged[0]));
-	tcase_add_test(tcase,
-		decisions_that_were_set_aside_are_missed_until_something_is_decided);
 	tcase_add_loop_test(tcase, what_cannot_be_read_just_now_is_no_damage, 0, 2);
 	tcase_add_loop_test(tcase, what_is_no_file_is_left_where_it_is, 0, 4);
 	tcase_add_test(tcase, without_decisions_there_is_nothing_to_say);

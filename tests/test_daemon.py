@@ -509,7 +509,7 @@ class Kept(Case):
     def test_damage_never_stops_a_start(self):
         for name, content in [
             ("decisions.json", "{"),
-            ("decisions.json", '{"format": "kplug-decisions/99"}'),
+            ("decisions.json", '{"format": "kplug-table/1"}'),
             ("table", "KPLUGTB1 but not really"),
             ("table", ""),
         ]:

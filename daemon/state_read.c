@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading the state directory: what is wrong is kept, said, and holds as far as it can.
+ */
+#include "daemon/state_read.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/aside.h"
+#include "lib/file.h"
+#include "lib/json.h"
+#include "lib/table_layout.h"
+
+const char state_decisions_name[] = "decisions.json";
+const char state_old_name[] = "decisions.json.old";
+const char state_table_name[] = "table";
+
+/* Says what is wrong with a file, and what became of it and of what it said. */
+static void say_damaged(const struct state_place *place, const char *name,
+	const struct kp_diag *why, const char *now, struct kp_diags *warnings)
+{
+	struct kp_diag diag = *why;
+
+	kp_diag_set(&diag, "damaged_state", name, "%s/%s is damaged (%s); %s",
+		place->path, name, why->message, now);
+	kp_diags_add(warnings, &diag);
+}
+
+/* Kept for whoever wants to look, out of the way of what replaces it. */
+void state_set_aside(const struct state_place *place, const char *name,
+	const struct kp_diag *why, const char *now, struct kp_diags *warnings)
+{
+	char aside[ASIDE_BYTES];
+	char text[200];
+
+	if (aside_move(place->dir, name, aside))
+		(void)snprintf(text, sizeof(text), "it is now %s%s", aside, now);
+	else
+		(void)snprintf(text, sizeof(text), "and cannot be moved away%s", now);
+	say_damaged(place, name, why, text, warnings);
+}
+
+enum content { FAILED = -1, ABSENT, DAMAGED, PRESENT };
+
+/* A link to nothing was made by somebody: what it means is not that nothing was kept. */
+static bool is_link(const struct state_place *place, const char *name)
+{
+	struct stat st;
+	return fstatat(place->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* What cannot be read now may be right: only what is in it can be wrong. */
+static enum content read_content(const struct state_place *place, const char *name,
+	size_t limit, char **text, size_t *size, struct kp_diag *diag)
+{
+	struct kp_diag why;
+
+	if (kp_file_read(place->dir, name, limit, text, size, &why) == 0)
+		return PRESENT;
+	if (strcmp(why.code, "missing_file") == 0 && !is_link(place, name))
+		return ABSENT;
+	if (strcmp(why.code, "file_too_large") == 0) {
+		*diag = why;
+		return DAMAGED;
+	}
+	if (strcmp(why.code, "missing_file") == 0)
+		kp_diag_set(diag, why.code, name,
+			"%s/%s is a link, and what it leads to is not there", place->path,
+			name);
+	else
+		kp_diag_set(diag, why.code, name, "%s/%s: %s", place->path, name,
+			why.message);
+	return FAILED;
+}
+
+/* What is wrong in it alone is added to `wrong`. */
+static enum content read_decisions(const struct state_place *place, const char *name,
+	struct kp_decisions *decisions, struct kp_diags *wrong, struct kp_diag *diag)
+{
+	size_t size = 0;
+	char *text = NULL;
+	struct kp_diag why;
+	enum content content =
+		read_content(place, name, KP_JSON_BYTES, &text, &size, diag);
+
+	if (content == PRESENT &&
+		kp_decisions_read(text, size, name, decisions, wrong, &why) < 0) {
+		*diag = why;
+		/* A newer kplug knows what is off: without it nothing may be on. */
+		bool is_newer = strcmp(why.code, "newer_format") == 0;
+		if (is_newer)
+			kp_diag_set(diag, why.code, name, "%s/%s: %s", place->path, name,
+				why.message);
+		content =
+			is_newer || strcmp(why.code, "no_memory") == 0 ? FAILED : DAMAGED;
+	}
+	free(text);
+	return content;
+}
+
+/* The ones before the last change are better than none; says which hold now. */
+static const char *fall_back(
+	const struct state_place *place, struct kp_decisions *decisions)
+{
+	struct kp_diags wrong = {0};
+	struct kp_diag why;
+	enum content content =
+		read_decisions(place, state_old_name, decisions, &wrong, &why);
+
+	kp_diags_finish(&wrong);
+	return content == PRESENT
+		       ? ": decisions.json.old holds instead, without the last change"
+		       : ", there is no good decisions.json.old: what it had disabled is "
+			 "not";
+}
+
+/* A restart must not make what was lost look as if it had never been. */
+static void look_aside(const struct state_place *place, struct kp_decisions *decisions,
+	struct kp_diags *lost)
+{
+	char aside[ASIDE_BYTES];
+	struct kp_diag diag;
+
+	if (!aside_find(place->dir, state_decisions_name, aside))
+		return;
+	kp_diag_set(&diag, "damaged_state", state_decisions_name,
+		"%s/%s was set aside by an earlier start and nothing was decided since%s",
+		place->path, aside, fall_back(place, decisions));
+	kp_diags_add(lost, &diag);
+}
+
+/* It stays until something is decided; a copy stays for longer. */
+static void keep_wrong(const struct state_place *place, const struct kp_diags *wrong,
+	struct kp_diags *lost)
+{
+	char aside[ASIDE_BYTES];
+	char text[200];
+	bool is_kept = aside_link(place->dir, state_decisions_name, aside);
+
+	(void)snprintf(text, sizeof(text), "what is right of it holds%s%s",
+		is_kept ? ", a copy is " : "", is_kept ? aside : "");
+	say_damaged(place, state_decisions_name, &wrong->items[0], text, lost);
+	for (size_t i = 0; i < wrong->count; i++)
+		kp_diags_add(lost, &wrong->items[i]);
+}
+
+int state_read_decisions(const struct state_place *place, struct kp_decisions *decisions,
+	bool *is_good, struct kp_diags *lost, struct kp_diag *diag)
+{
+	struct kp_decisions read = {0};
+	struct kp_diags wrong = {0};
+	struct kp_diag why;
+	enum content content =
+		read_decisions(place, state_decisions_name, &read, &wrong, &why);
+
+	*decisions = (struct kp_decisions){0};
+	if (content == FAILED) {
+		*diag = why;
+		return -1;
+	}
+	if (content == ABSENT)
+		look_aside(place, &read, lost);
+	if (content == DAMAGED)
+		state_set_aside(
+			place, state_decisions_name, &why, fall_back(place, &read), lost);
+	if (wrong.count > 0)
+		keep_wrong(place, &wrong, lost);
+	*is_good = content == PRESENT && wrong.count == 0;
+	kp_diags_finish(&wrong);
+	*decisions = read;
+	return 0;
+}
+
+int state_read_table(const struct state_place *place, void **bytes, size_t *size,
+	struct kp_diags *warnings, struct kp_diag *diag)
+{
+	struct kp_diag why;
+	char *text = NULL;
+	enum content content =
+		read_content(place, state_table_name, KP_TABLE_MOST, &text, size, &why);
+
+	if (content == FAILED) {
+		*diag = why;
+		return -1;
+	}
+	if (content == DAMAGED)
+		state_set_aside(place, state_table_name, &why, "", warnings);
+	*bytes = text;
+	return 0;
+}
