@@ -54,22 +54,52 @@ class Reference(unittest.TestCase):
         self.assertIn("nothing was written", run["message"])
 
 
+def text(words):
+    """JSON as a text of C."""
+    return json.dumps(json.dumps(words))
+
+
+def forging(statements):
+    """`before` of a plugin whose `run` says what only its worker should."""
+    with open(os.path.join(HERE, "fixtures", "forges.h"), encoding="utf-8") as file:
+        return (
+            f"{file.read()}\nstatic int forging(void) {{ {statements} return 0; }}\n"
+            "#define KP_OK forging()\n"
+        )
+
+
+class ForgedTimes(unittest.TestCase):
+    """A kernel that tells its own times, and ends its worker as if it were done."""
+
+    def test_times_that_nobody_can_have_taken_are_no_result(self):
+        times = dict.fromkeys(("median_us", "p10_us", "p90_us", "min_us", "max_us"), 0.001)
+        words = {"bench": {"verdict": "ok", "samples": 1000, "warmup": 9, **times}}
+        with Daemon() as daemon:
+            before = forging(f"forge({text(words)}); forge({text({'end': True})}); _exit(0);")
+            daemon.add("fast", before=before, available="return 0;")
+            daemon.call("Reload")
+            parameters = {"kernels": ["fast/square"], "shapes": [{"n": 10}]}
+            # Longer than it takes to start a worker.
+            (row,) = daemon.call("Bench", operation=SQUARE, time_s=5, **parameters)["runs"]
+        self.assertEqual(row["verdict"], "error", row)
+        self.assertIn("implausible", row["message"])
+        self.assertIsNone(row["median_us"])
+
+
 class ForgedReference(unittest.TestCase):
     """What the reference's worker tells is in the hands of its plugin, like any other."""
 
     def row(self, words):
         """In a benchmark only: a probe would be garbled by such words."""
-        with open(os.path.join(HERE, "fixtures", "forges.h"), encoding="utf-8") as file:
-            forge = (
-                f"{file.read()}\nstatic int forging(void) {{"
-                f"forge({json.dumps(json.dumps(words))}); return 0; }}\n"
-                "#define KP_OK forging()\n"
-            )
-        kernels = [kernel(name="elementwise_square")]
         with Daemon() as daemon:
             place(daemon)
-            make_plugin(daemon.library_path("reference"), "reference", kernels, before=forge,
-                        available="return 0;")
+            make_plugin(
+                daemon.library_path("reference"),
+                "reference",
+                [kernel(name="elementwise_square")],
+                before=forging(f"forge({text(words)});"),
+                available="return 0;",
+            )
             daemon.call("Reload")
             self.assertEqual(daemon.plugins()["reference"]["state"], "active")
             parameters = {"kernels": [FAULTS + "/right"], "shapes": [{"n": 10}]}
