@@ -232,7 +232,8 @@ static int put_enabled(
 		*enabled = true;
 		if (!is_silent(session))
 			output_line(&session->output, TONE_PLAIN,
-				"%s: enabled, should it come back: there is no such plugin now",
+				"%s: enabled, should it come back: there is no such "
+				"plugin now",
 				name);
 		return KP_EXIT_OK;
 	}

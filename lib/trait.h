@@ -37,8 +37,9 @@ const char *kp_scalar_print(const struct kp_scalar *scalar, char *text, size_t s
 const char *kp_trait_print(const struct kp_trait *trait, char *text, size_t size);
 
 /*
- * Is `number` a whole multiple of `of`? Never when that is not positive. Exact for integers up
- * to 2^53; beyond that nothing is. Plain arithmetic: the command-line tool has no libm.
+ * Is `number` a whole multiple of `of`? Never when that is not positive. Exact for
+ * integers up to 2^53; beyond that nothing is. Plain arithmetic: the command-line tool
+ * has no libm.
  */
 bool kp_scalar_is_multiple(double number, double of);
 

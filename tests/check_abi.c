@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Structs of plugins, of every size and with every fault. */
 #include "lib/abi.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdbool.h>
@@ -490,9 +491,5 @@ int main(void)
 	TCase *tcase = tcase_create("abi");
 	add_structs(tcase);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/arena.h"
+#include "tests/support/suite.h"
 
 START_TEST(pieces_are_zeroed_aligned_and_apart)
 {
@@ -64,9 +65,5 @@ int main(void)
 	tcase_add_test(tcase, none_is_not_null_and_overflow_is);
 	Suite *suite = suite_create("arena");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls that the family does not describe are refused before a kernel runs. */
 #include "lib/argument.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -440,9 +441,5 @@ int main(void)
 	TCase *tcase = tcase_create("argument");
 	add_tests(tcase);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

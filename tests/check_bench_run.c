@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes a row: words of workers are weighed, ends of workers explained. */
 #include "daemon/bench_run.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -364,9 +365,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite());
 }

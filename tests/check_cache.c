@@ -11,6 +11,7 @@
 
 #include "daemon/tree.h"
 #include "lib/file.h"
+#include "tests/support/suite.h"
 
 static const int64_t now = 1000000000;
 static const char key[] = "aa";
@@ -258,9 +259,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite());
 }

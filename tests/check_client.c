@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/client.h"
+#include "tests/support/suite.h"
 
 /* A child that accepts one client, reads its call, and writes `bytes`. */
 struct server {
@@ -428,9 +429,5 @@ int main(void)
 	tcase_add_test(all, a_socket_without_permission_is_not_permitted);
 	tcase_add_test(all, closing_nothing_is_harmless);
 	suite_add_tcase(suite, all);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 
 #include "lib/element.h"
 #include "lib/random.h"
+#include "tests/support/suite.h"
 
 enum { N = 10000 };
 
@@ -304,9 +305,5 @@ int main(void)
 	tcase_add_test(tcase, what_cannot_be_compared_is_an_error);
 	tcase_add_test(tcase, a_comparison_is_said_in_a_sentence);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/platform.h"
+#include "tests/support/suite.h"
 
 static bool cpu_has(const struct kp_cpu *cpu, const char *feature)
 {
@@ -105,9 +106,5 @@ int main(void)
 	tcase_add_test(tcase, hwcap_bits_are_features_of_aarch64);
 	tcase_add_test(tcase, every_feature_of_a_cpu_fits_a_device);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -11,6 +11,7 @@
 
 #include "daemon/daemon.h"
 #include "tests/support/scene.h"
+#include "tests/support/suite.h"
 
 /* So large that a copy finds no room; each reason is as long as one may be. */
 enum { MANY = 20000, ROOM_BYTES = 1 << 20 };
@@ -155,9 +156,5 @@ int main(void)
 #endif
 	tcase_add_test(tcase, a_registry_that_was_left_behind_catches_up);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What operators decided is kept in order, and nothing else is. */
 #include "lib/decisions.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -216,9 +217,5 @@ int main(void)
 	tcase_add_test(tcase, a_pin_is_set_replaced_and_removed);
 	tcase_add_test(tcase, an_unproven_kernel_is_remembered_until_taken_back);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

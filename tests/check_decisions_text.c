@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Decisions as a text: it comes back, what is wrong is named, and there is a bound. */
 #include "lib/decisions.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -228,9 +229,5 @@ int main(void)
 	tcase_add_test(tcase, fewer_than_before_always_fit);
 	tcase_add_test(tcase, no_beginning_of_a_text_is_taken_for_the_whole);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

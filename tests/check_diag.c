@@ -6,6 +6,7 @@
 
 #include "lib/diag.h"
 #include "lib/text.h"
+#include "tests/support/suite.h"
 
 START_TEST(set_fills_all_and_clears_the_place)
 {
@@ -132,9 +133,5 @@ int main(void)
 	tcase_add_test(tcase, list_owns_copies_and_is_bounded);
 	Suite *suite = suite_create("diag");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of every dtype are stored to the nearest and read back. */
 #include "lib/element.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -157,9 +158,5 @@ int main(void)
 	tcase_add_test(tcase, only_floats_are_real);
 	tcase_add_test(tcase, an_element_need_not_be_aligned);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 enum { WORLDS = 60, WORLDS_LONG = 3000, REQUESTS = 25, KERNELS = 12 };
 
@@ -436,9 +437,5 @@ int main(void)
 
 	tcase_add_test(tcase, select_explain_and_the_rules_agree_on_random_tables);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* Families are read strictly, with the place of what is wrong; signatures and work
  * follow. */
 #include "lib/family.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -403,9 +404,5 @@ int main(void)
 	tcase_add_test(tcase, a_wrong_file_leaves_the_others_alone);
 	tcase_add_test(tcase, a_missing_directory_is_a_problem);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/file.h"
+#include "tests/support/suite.h"
 
 static char root[200];
 static int dir = -1;
@@ -456,9 +457,5 @@ int main(void)
 	tcase_add_test(tcase, relative_and_empty_paths_of_directories);
 	Suite *suite = suite_create("file");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -11,6 +11,7 @@
 #include "lib/element.h"
 #include "lib/random.h"
 #include "lib/tensor.h"
+#include "tests/support/suite.h"
 
 enum { MOST = 4096 };
 
@@ -384,9 +385,5 @@ int main(void)
 	tcase_add_test(tcase, the_generator_is_the_published_one);
 	tcase_add_test(tcase, below_is_always_below);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "kplug/plugin.h"
 #include "lib/format.h"
+#include "tests/support/suite.h"
 
 static void parse(const char *text, struct kp_signature *signature)
 {
@@ -398,9 +399,5 @@ int main(void)
 	tcase_add_test(tcase, printing_is_cut_and_terminated);
 	Suite *suite = suite_create("format");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/frame.h"
+#include "tests/support/suite.h"
 
 enum { LIMIT = 1000 };
 
@@ -236,9 +237,5 @@ int main(void)
 	tcase_add_test(cuts, a_large_message_gives_its_memory_back);
 	tcase_add_test(cuts, finishing_twice_or_unused_is_harmless);
 	suite_add_tcase(suite, cuts);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "daemon/method.h"
 #include "lib/interface.h"
+#include "tests/support/suite.h"
 
 static struct idl *idl;
 static struct kp_diag diag;
@@ -138,9 +139,5 @@ int main(void)
 	tcase_add_loop_test(tcase, a_broken_description_is_refused, 0,
 		sizeof(broken) / sizeof(broken[0]));
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/table_build.h"
+#include "tests/support/suite.h"
 
 START_TEST(equal_pieces_are_kept_once)
 {
@@ -69,9 +70,5 @@ int main(void)
 	tcase_add_loop_test(tcase, what_has_no_room_leaves_all_as_it_was, 0, 3);
 	tcase_add_loop_test(tcase, a_section_that_is_full_is_no_want_of_memory, 0, 3);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

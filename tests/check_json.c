@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "tests/support/suite.h"
 
 static json_t *parsed(const char *text)
 {
@@ -341,9 +342,5 @@ int main(void)
 	Suite *suite = suite_create("json");
 	suite_add_tcase(suite, texts());
 	suite_add_tcase(suite, members());
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

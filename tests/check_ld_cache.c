@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The loader's cache: this machine's, and ones of our own, cut and behind old tables. */
 #include "daemon/worker/ld_cache.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <limits.h>
@@ -164,9 +165,5 @@ int main(void)
 	tcase_add_test(tcase, counts_and_offsets_out_of_bounds_find_nothing);
 	tcase_add_test(tcase, a_missing_cache_finds_nothing);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One holder a lock, and nothing foreign is touched. */
 #include "daemon/lock.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -133,9 +134,5 @@ int main(void)
 	tcase_add_loop_test(
 		tcase, t68_a_link_or_directory_or_fifo_is_left_as_it_is, 0, 3);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

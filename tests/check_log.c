@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A line an event, for people or for the journal, and never a wait for the reader. */
 #include "daemon/log.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -170,9 +171,5 @@ int main(void)
 	tcase_add_test(tcase, a_reader_that_has_stopped_is_not_waited_for);
 	tcase_add_test(tcase, levels_have_names);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/manifest.h"
+#include "tests/support/suite.h"
 
 static char root[200];
 static char dirs[3][256];
@@ -603,9 +604,5 @@ int main(void)
 	Suite *suite = suite_create("manifest");
 	suite_add_tcase(suite, texts());
 	suite_add_tcase(suite, directories());
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

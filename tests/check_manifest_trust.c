@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/manifest.h"
+#include "tests/support/suite.h"
 
 static char root[200];
 static char layers[2][256];
@@ -169,9 +170,5 @@ int main(void)
 	tcase_add_test(tcase, t14_what_a_link_leads_through_counts);
 	tcase_add_test(tcase, a_mask_of_a_trusted_layer_masks);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

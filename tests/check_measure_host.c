@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Scratch memory of a measured kernel is what it was asked to be. */
 #include "daemon/worker/measure_host.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdint.h>
@@ -67,9 +68,5 @@ int main(void)
 	tcase_add_test(t, what_does_not_fit_is_refused);
 	tcase_add_test(t, next_call_has_all_of_it_again);
 	suite_add_tcase(s, t);
-	SRunner *runner = srunner_create(s);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/message.h"
+#include "tests/support/suite.h"
 
 static void refused(const char *text, size_t size, const char *code, const char *word)
 {
@@ -279,9 +280,5 @@ int main(void)
 	tcase_add_test(all, t73_an_error_of_another_interface_is_a_failure);
 	tcase_add_test(all, a_diagnostic_becomes_code_message_and_object);
 	suite_add_tcase(suite, all);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "lib/note.h"
 #include "tests/support/notes.h"
+#include "tests/support/suite.h"
 
 START_TEST(every_key_of_the_note_is_read)
 {
@@ -305,9 +306,5 @@ int main(void)
 	Suite *suite = suite_create("note");
 	suite_add_tcase(suite, reading());
 	suite_add_tcase(suite, hosts());
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "lib/note.h"
 #include "tests/support/notes.h"
+#include "tests/support/suite.h"
 
 static const char LONG_NAME[] = "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 				"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -339,9 +340,5 @@ int main(void)
 	Suite *suite = suite_create("note_kernel");
 	suite_add_tcase(suite, values());
 	suite_add_tcase(suite, bounds());
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "lib/note.h"
 #include "tests/support/notes.h"
+#include "tests/support/suite.h"
 
 static char *nested(int depth)
 {
@@ -376,9 +377,5 @@ int main(void)
 	Suite *suite = suite_create("note_text");
 	suite_add_tcase(suite, text());
 	suite_add_tcase(suite, members());
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

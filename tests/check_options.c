@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What plugind takes from its command line, its file and the defaults. */
 #include "daemon/options.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -253,9 +254,5 @@ int main(void)
 		t66_a_socket_path_that_is_too_long_is_refused_with_both_numbers, 0,
 		sizeof(lengths) / sizeof(lengths[0]));
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* What a system's daemon takes: nothing that others may change, nothing that is not
  * public. */
 #include "tests/support/played_workers.h"
+#include "tests/support/suite.h"
 
 enum { STRANGER = 12345 };
 
@@ -252,9 +253,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite());
 }

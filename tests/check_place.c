@@ -16,6 +16,7 @@
 #include "installed.h"
 #include "lib/file.h"
 #include "lib/place.h"
+#include "tests/support/suite.h"
 
 static char root[256];
 
@@ -242,9 +243,5 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, directories_of_the_system_are_fixed);
 	Suite *suite = suite_create("place");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

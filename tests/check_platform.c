@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "lib/file.h"
+#include "tests/support/suite.h"
 
 static bool device_has(const struct kp_device_facts *device, const char *feature)
 {
@@ -385,9 +386,5 @@ int main(void)
 	tcase_add_test(tcase, a_host_without_a_gpu_is_a_platform_of_its_cpu);
 	tcase_add_test(tcase, more_gpus_than_a_platform_holds_leave_the_first);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "tests/support/guarded.h"
 #include "tests/support/subject.h"
+#include "tests/support/suite.h"
 
 /* The tolerance of lib/families/attention.decode.json for f32. */
 static const double tolerance = 1e-5;
@@ -327,8 +328,6 @@ int main(void)
 {
 	Suite *suite = suite_create("plugin_attention");
 	TCase *tcase = tcase_create("attention_decode");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, grouped_heads_and_ragged_lengths_are_right, 0, SHAPES);
 	tcase_add_loop_test(tcase, k03_strided_attention_is_right, 0, SHAPES);
@@ -340,8 +339,5 @@ int main(void)
 	tcase_add_test(tcase, workspace_that_is_too_small_is_refused);
 	tcase_add_test(tcase, need_never_falls_as_a_dim_grows);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

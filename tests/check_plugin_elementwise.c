@@ -6,6 +6,7 @@
 
 #include "tests/support/guarded.h"
 #include "tests/support/subject.h"
+#include "tests/support/suite.h"
 
 /* The tolerances of the families for f32. */
 static const double silu_tolerance = 1e-5, square_tolerance = 1e-6;
@@ -167,8 +168,6 @@ int main(void)
 {
 	Suite *suite = suite_create("plugin_elementwise");
 	TCase *tcase = tcase_create("elementwise");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tcase, silu_mul_of_odd_shapes_is_right);
 	tcase_add_test(tcase, silu_mul_in_place_is_right);
@@ -180,8 +179,5 @@ int main(void)
 	tcase_add_test(tcase, k03_strided_square_is_right);
 	tcase_add_test(tcase, k02_square_of_nothing_writes_nothing);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

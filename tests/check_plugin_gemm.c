@@ -7,6 +7,7 @@
 
 #include "tests/support/guarded.h"
 #include "tests/support/subject.h"
+#include "tests/support/suite.h"
 
 static const char *const plugins[] = {"reference", "x86", "openblas"};
 enum { PLUGINS = sizeof(plugins) / sizeof(plugins[0]) };
@@ -329,8 +330,6 @@ int main(void)
 {
 	Suite *suite = suite_create("plugin_gemm");
 	TCase *tcase = tcase_create("gemm_mm");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, small_and_odd_products_are_right, 0, PLUGINS);
@@ -346,8 +345,5 @@ int main(void)
 	tcase_add_test(tcase, openblas_says_that_it_was_not_loaded);
 	tcase_add_test(tcase, reference_names_the_role_that_does_not_fit);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "tests/support/guarded.h"
 #include "tests/support/subject.h"
+#include "tests/support/suite.h"
 
 /* The tolerance of lib/families/norm.*.json for f32. */
 static const double tolerance = 1e-5;
@@ -302,8 +303,6 @@ int main(void)
 {
 	Suite *suite = suite_create("plugin_norm");
 	TCase *rms = tcase_create("norm_rms"), *softmax = tcase_create("norm_softmax");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(rms, rms_of_odd_rows_is_right, 0, 2);
 	tcase_add_loop_test(rms, k01_rms_without_its_optional_weight_is_right, 0, 2);
@@ -320,8 +319,5 @@ int main(void)
 	tcase_add_loop_test(softmax, softmax_does_not_hide_a_number_that_is_none, 0, 3);
 	suite_add_tcase(suite, rms);
 	suite_add_tcase(suite, softmax);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/support/subject.h"
+#include "tests/support/suite.h"
 
 static const char *const plugins[] = {"reference", "x86", "openblas"};
 enum { PLUGINS = sizeof(plugins) / sizeof(plugins[0]) };
@@ -218,8 +219,6 @@ int main(void)
 {
 	Suite *suite = suite_create("plugins");
 	TCase *all = tcase_create("all"), *config = tcase_create("config");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(all, plugin_exports_its_one_symbol, 0, PLUGINS);
 	tcase_add_loop_test(all, plugin_leaves_no_symbol_of_kplug_undefined, 0, PLUGINS);
@@ -235,8 +234,5 @@ int main(void)
 	tcase_add_test(config, error_is_optional);
 	suite_add_tcase(suite, all);
 	suite_add_tcase(suite, config);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "tests/support/workers.h"
+#include "tests/support/suite.h"
 
 enum { LONG_MS = 3600000 };
 
@@ -464,9 +465,5 @@ int main(void)
 	tcase_add_test(tcase, a_launcher_that_is_stopped_does_not_hold_up_closing);
 	tcase_add_test(tcase, a_closing_pool_takes_no_job);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/workers.h"
+#include "tests/support/suite.h"
 
 static struct workers workers;
 static struct outcome outcome;
@@ -454,9 +455,5 @@ int main(void)
 {
 	Suite *suite = suite_create("probe");
 	suite_add_tcase(suite, make_cases());
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

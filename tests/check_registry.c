@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/support/scene.h"
+#include "tests/support/suite.h"
 
 START_TEST(t08_one_bad_and_three_good_plugins_are_four)
 {
@@ -344,9 +345,5 @@ int main(void)
 	tcase_add_test(tcase, a_table_makes_the_registry_clean_until_something_changes);
 	tcase_add_test(tcase, a_further_kernel_costs_less_than_100_bytes_of_a_table);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

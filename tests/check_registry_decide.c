@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/support/scene.h"
+#include "tests/support/suite.h"
 
 static void disable(struct world *world, const char *name, const char *reason)
 {
@@ -236,9 +237,5 @@ int main(void)
 	tcase_add_test(tcase, other_libraries_are_not_turned_off_with_it);
 	tcase_add_test(tcase, the_kernels_that_were_turned_off_one_by_one_are_listed);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

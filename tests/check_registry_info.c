@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/support/scene.h"
+#include "tests/support/suite.h"
 
 /* All members of PluginInfo; the others would be an interface that lies. */
 static void ck_members(const json_t *info)
@@ -160,9 +161,5 @@ int main(void)
 	tcase_add_test(tcase, a_warning_of_a_note_is_told_once);
 	tcase_add_test(tcase, an_abi_of_any_size_is_shown_as_it_is);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

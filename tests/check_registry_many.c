@@ -8,6 +8,7 @@
 
 #include "lib/manifest.h"
 #include "tests/support/scene.h"
+#include "tests/support/suite.h"
 
 /* So many that looking at all of them for each of them takes minutes. */
 enum { MANY = 24000, PATIENCE_S = 60 };
@@ -146,9 +147,5 @@ int main(void)
 	tcase_add_loop_test(tcase, t11_many_verdicts_are_applied_one_by_one, 0, 2);
 	tcase_add_test(tcase, t11_many_are_done_again_by_one_update);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

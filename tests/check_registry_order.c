@@ -7,6 +7,7 @@
 
 #include "lib/table_layout.h"
 #include "tests/support/scene.h"
+#include "tests/support/suite.h"
 
 enum { ORDERS = 20 };
 
@@ -309,9 +310,5 @@ int main(void)
 	tcase_add_test(tcase, t42_refused_for_a_key_of_any_kernel_leaves_nothing);
 	tcase_add_test(tcase, t42_a_plugin_that_was_good_and_is_refused_leaves_nothing);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/support/scene.h"
+#include "tests/support/suite.h"
 
 /* A second registry that starts from the table of the first. */
 static struct world *restart(const struct world *before)
@@ -177,9 +178,5 @@ int main(void)
 	tcase_add_test(tcase, a_decision_that_is_known_at_the_start_gives_its_reason);
 	tcase_add_test(tcase, damaged_bytes_restore_nothing);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

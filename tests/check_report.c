@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes of a worker into lines: what is not its own, or too much, is refused early. */
 #include "lib/report.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -165,9 +166,5 @@ int main(void)
 		(int)(sizeof(pieces) / sizeof(pieces[0])));
 	tcase_add_test(t, values_in_texts_do_not_count);
 	suite_add_tcase(suite, t);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may do what: a matrix of uids and groups. */
 #include "daemon/role.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <grp.h>
@@ -144,9 +145,5 @@ int main(void)
 	tcase_add_loop_test(tcase, the_last_of_many_groups_counts, 0, 7);
 	tcase_add_test(tcase, what_is_not_a_socket_has_no_peer);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -10,6 +10,7 @@
 
 #include "daemon/client.h"
 #include "daemon/daemon.h"
+#include "tests/support/suite.h"
 
 static struct room room;
 static struct daemon service;
@@ -178,9 +179,5 @@ int main(void)
 	tcase_add_test(tcase, a_user_with_too_many_sends_nobody_else_away);
 	tcase_add_test(tcase, nobody_sends_a_higher_role_away);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

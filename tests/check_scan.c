@@ -10,6 +10,7 @@
 #include "daemon/daemon.h"
 #include "daemon/options.h"
 #include "tests/support/scene.h"
+#include "tests/support/suite.h"
 
 static struct world *world;
 static struct daemon service;
@@ -71,9 +72,5 @@ int main(void)
 		what_is_tried_again_before_the_first_look_takes_no_plugin_away, 0, 3);
 	tcase_add_test(tcase, before_the_first_look_nothing_is_known);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/family.h"
+#include "tests/support/suite.h"
 
 static const char text[] =
 	"{\"operation\":\"t/t\",\"revision\":1,\"dims\":[\"rows\",\"n\"],\"roles\":["
@@ -108,9 +109,5 @@ int main(void)
 		(int)(sizeof(texts) / sizeof(texts[0])));
 	tcase_add_test(tcase, the_nearest_dim_is_offered);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "lib/format.h"
 #include "lib/spec.h"
 #include "tests/support/notes.h"
+#include "tests/support/suite.h"
 
 START_TEST(bands_are_those_of_the_design)
 {
@@ -258,9 +259,5 @@ int main(void)
 		sizeof(queries) / sizeof(queries[0]));
 	Suite *suite = suite_create("spec");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

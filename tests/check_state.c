@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/state_place.h"
+#include "tests/support/suite.h"
 
 START_TEST(the_directory_is_private)
 {
@@ -197,9 +198,5 @@ int main(void)
 	tcase_add_test(tcase, the_table_comes_back_as_it_was);
 	tcase_add_test(tcase, a_table_that_is_none_is_set_aside);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/support/state_place.h"
+#include "tests/support/suite.h"
 
 static const char *const damaged[] = {
 	"",
@@ -226,9 +227,5 @@ int main(void)
 	tcase_add_test(tcase,
 		decisions_that_were_set_aside_are_missed_until_something_is_decided);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Quantiles are those of the definition, and only of numbers. */
 #include "lib/stats.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -56,9 +57,5 @@ int main(void)
 	tcase_add_test(tcase, one_sample_is_all_quantiles);
 	tcase_add_test(tcase, no_samples_and_no_numbers_have_no_quantiles);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Statuses and error texts of every kind are made into what kplug knows. */
 #include "lib/abi.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdbool.h>
@@ -104,9 +105,5 @@ int main(void)
 	tcase_add_test(tcase, a15_a_text_that_grows_by_escapes_is_cut_at_a_whole_one);
 	tcase_add_test(tcase, a15_a_head_that_was_written_over_is_restored);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -15,6 +15,7 @@
 
 #include "daemon/tree.h"
 #include "lib/file.h"
+#include "tests/support/suite.h"
 
 struct place {
 	char root[256];
@@ -687,9 +688,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite());
 }

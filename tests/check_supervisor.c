@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A worker is played by pipes, its clock by numbers. */
 #include "lib/supervisor.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -438,9 +439,5 @@ int main(void)
 	tcase_add_loop_test(tcase, what_is_not_one_object_a_line_is_garbled, 0,
 		sizeof(garbage) / sizeof(garbage[0]));
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

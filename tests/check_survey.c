@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One look at the directories sees what is there, and what must be watched. */
 #include "daemon/survey.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <limits.h>
@@ -213,9 +214,5 @@ int main(void)
 	tcase_add_loop_test(tcase, t16_only_what_can_matter_is_noticed, 0,
 		sizeof(names) / sizeof(names[0]));
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "lib/table_layout.h"
 #include "tests/support/world.h"
+#include "tests/support/suite.h"
 
 enum { MUTATIONS = 3000, MUTATIONS_LONG = 100000 };
 
@@ -441,9 +442,5 @@ int main(void)
 	tcase_add_test(tcase, a_later_minor_with_longer_records_is_read);
 	tcase_add_test(tcase, a_table_without_plugins_answers);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

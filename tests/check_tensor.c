@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes of tensors are exact or refused; walks visit every element once, in order. */
 #include "lib/tensor.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -208,9 +209,5 @@ int main(void)
 	tcase_add_test(
 		tcase, a_walk_over_nothing_ends_at_once_and_over_a_scalar_after_one);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/text.h"
+#include "tests/support/suite.h"
 
 static const struct {
 	const char *raw, *clean;
@@ -214,9 +215,5 @@ int main(void)
 	tcase_add_test(tcase, an_offer_of_too_many_ends_at_a_whole_name);
 	Suite *suite = suite_create("text");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/trait.h"
+#include "tests/support/suite.h"
 
 #define NUMBER(x) ((struct kp_scalar){KP_SCALAR_NUMBER, (x), NULL})
 #define BOOL(x)	  ((struct kp_scalar){KP_SCALAR_BOOL, (x), NULL})
@@ -250,9 +251,5 @@ int main(void)
 	tcase_add_test(tcase, trait_goes_back_to_the_form_of_the_note);
 	Suite *suite = suite_create("trait");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Verdicts survive the way into a cache and back; damaged ones are refused. */
 #include "lib/verdict.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -176,9 +177,5 @@ int main(void)
 	tcase_add_test(tcase, a_verdict_with_no_number_of_milliseconds_has_no_json);
 	tcase_add_test(tcase, every_state_has_a_name_that_is_read_back);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/version.h"
+#include "tests/support/suite.h"
 
 static struct kp_version version(const char *text)
 {
@@ -222,9 +223,5 @@ int main(void)
 	tcase_add_test(tcase, v07_pre_release_host_counts_by_semver_order);
 	Suite *suite = suite_create("version");
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Changes in directories are told once things are quiet; other things are not. */
 #include "daemon/watch.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -267,9 +268,5 @@ int main(void)
 	tcase_add_test(tcase, what_is_watched_already_is_not_new);
 	tcase_add_test(tcase, what_is_watched_no_more_is_not_told);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

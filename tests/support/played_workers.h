@@ -21,6 +21,7 @@
 #include "daemon/digest.h"
 #include "daemon/tree.h"
 #include "lib/file.h"
+#include "tests/support/suite.h"
 
 /* ---- the workers ------------------------------------------------------------------ */
 
@@ -340,11 +341,7 @@ static inline int run_cases(const char *name, const TTest *const *tests, size_t 
 	for (size_t i = 0; i < count; i++)
 		tcase_add_test(cases, tests[i]);
 	suite_add_tcase(suite, cases);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }
 
 #endif

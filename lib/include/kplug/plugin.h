@@ -140,8 +140,8 @@ struct kp_host {
 	void *context;
 	void (*log)(void *context, int level, const char *text);
 	void *(*scratch)(void *context, size_t bytes, size_t align);
-	int (*parallel_for)(void *context, uint64_t n, int (*task)(void *arg, uint64_t i),
-		void *arg);
+	int (*parallel_for)(
+		void *context, uint64_t n, int (*task)(void *arg, uint64_t i), void *arg);
 	int (*cancelled)(void *context);
 };
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Running a suite. */
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+
+int suite_run(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

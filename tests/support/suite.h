@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* How a test program ends: all tests of a suite, told as the environment says. */
+#ifndef KP_TESTS_SUPPORT_SUITE_H
+#define KP_TESTS_SUPPORT_SUITE_H
+
+#include <check.h>
+
+/* Runs and frees the suite; the exit status of main. */
+int suite_run(Suite *suite);
+
+#endif
