@@ -38,7 +38,8 @@ static void insert(
 	if (!copy)
 		return;
 	memmove(items + i + 1, items + i, (memory->count - i) * sizeof(*items));
-	items[i] = (struct memory_item){copy, trace_ref(trace)};
+	items[i].plugin = copy;
+	items[i].trace = trace_ref(trace);
 	memory->count++;
 }
 

@@ -2,6 +2,7 @@
 /* Sorted lists of what operators decided; the text of them is in decisions_text.c. */
 #include "lib/decisions.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ static struct list enabled_list(const struct kp_decisions *d)
 /* Replaces an owned text; *changed is set when it differs. */
 static int replace(char **text, const char *wanted, bool *changed)
 {
+	assert(text);
 	if (*text && strcmp(*text, wanted) == 0)
 		return 0;
 	char *copy = strdup(wanted);
@@ -82,6 +84,7 @@ static int replace(char **text, const char *wanted, bool *changed)
 static int change_disabled(struct kp_disabled *item, const char *reason, int64_t at,
 	uint32_t uid, bool runtime, bool *changed)
 {
+	assert(item);
 	bool differs = item->runtime && !runtime;
 
 	*changed = false;
@@ -277,6 +280,7 @@ bool kp_decisions_is_proven(const struct kp_decisions *decisions, const char *na
 
 static void remove_pin(struct kp_decisions *decisions, struct list *list, size_t i)
 {
+	assert(decisions->pins);
 	free(decisions->pins[i].operation);
 	free(decisions->pins[i].choice);
 	close_gap(list, i);

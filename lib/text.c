@@ -2,6 +2,7 @@
 /* UTF-8, safe copies, and the nearest name. */
 #include "lib/text.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -200,6 +201,7 @@ const char *kp_text_offer(const char *wanted, const char *const *names, size_t c
 		return text;
 	used = kp_text_add(text, KP_TEXT_OFFER, used, "; %s", list);
 	for (size_t i = 0; i < count; i++) {
+		assert(names[i]);
 		/* Whole names only: half of one is another name. */
 		if (used + strlen(names[i]) + sizeof(more) + 2 > KP_TEXT_OFFER) {
 			kp_text_add(text, KP_TEXT_OFFER, used, "%s", more);
