@@ -125,8 +125,8 @@ static void add_run(struct grid *grid, const struct row *row, double best)
 static int put_heading(const struct output *output, const json_t *run)
 {
 	const json_t *asked = json_object_get(run, "traits");
-	owned_chars shape = field_print(json_object_get(run, "shape"));
-	owned_chars traits = field_print(asked);
+	owned_text shape = field_print(json_object_get(run, "shape"));
+	owned_text traits = field_print(asked);
 	if (!shape || !traits)
 		return output_no_memory(output);
 	bool has_traits = json_object_size(asked) > 0;
@@ -173,9 +173,9 @@ static int put_quiet(const struct output *output, const struct row *rows, size_t
 {
 	for (size_t i = 0; i < count; i++) {
 		const json_t *run = rows[i].run;
-		owned_chars shape = field_shape(json_object_get(run, "shape"));
-		owned_chars clean = shape ? output_clean(shape) : NULL;
-		owned_chars kernel = output_clean(field_text(run, "kernel", "?"));
+		owned_text shape = field_shape(json_object_get(run, "shape"));
+		owned_text clean = shape ? output_clean(shape) : NULL;
+		owned_text kernel = output_clean(field_text(run, "kernel", "?"));
 		char median[32] = "-";
 		if (!clean || !kernel)
 			return output_no_memory(output);

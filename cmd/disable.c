@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `pluginctl disable`, `enable` and `is-enabled`. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/command.h"
@@ -175,8 +176,8 @@ static char *remedy(const char *name, const json_t *plugin)
 static int put_obstacle(const struct session *session, const char *name,
 	const char *state, const json_t *plugin)
 {
-	owned_chars why = field_sentence(json_object_get(plugin, "reason"), state);
-	owned_chars what = remedy(name, plugin);
+	owned_text why = field_sentence(json_object_get(plugin, "reason"), state);
+	owned_text what = remedy(name, plugin);
 	if (!why || !what)
 		return output_no_memory(&session->output);
 	output_line(&session->output, TONE_WARN, "%s: not enabled: %.*s is %s%s%s%s: %s",
@@ -228,7 +229,7 @@ static int put_enabled(
 		return status;
 	if (error) {
 		/* It was known by the decision alone, which is gone now. */
-		field_free(&error);
+		free(error);
 		*enabled = true;
 		if (!is_silent(session))
 			output_line(&session->output, TONE_PLAIN,
@@ -243,7 +244,7 @@ static int put_enabled(
 	status = session_try(session, &telling,
 		json_pack("{s:s%}", "name", name, (size_t)name_plugin_size(name)), &info,
 		&error);
-	field_free(&error);
+	free(error);
 	if (status != KP_EXIT_OK)
 		return status;
 	const json_t *plugin = json_object_get(info, "plugin");

@@ -24,7 +24,7 @@ char *exclusion_print(const json_t *exclusion)
 void exclusion_add(struct grid *grid, const json_t *reasons)
 {
 	for (size_t i = 0; i < json_array_size(reasons); i++) {
-		owned_chars text = exclusion_print(json_array_get(reasons, i));
+		owned_text text = exclusion_print(json_array_get(reasons, i));
 		for (size_t c = 0; i > 0 && c + 1 < grid->n_columns; c++)
 			grid_add(grid, TONE_PLAIN, "%s", "");
 		grid_add(grid, TONE_WARN, "%s", text ? text : "");

@@ -204,7 +204,7 @@ void field_pair_list(
 {
 	if (field_count(object, key) == 0)
 		return;
-	owned_chars text = field_join(json_object_get(object, key), ", ");
+	owned_text text = field_join(json_object_get(object, key), ", ");
 	if (text)
 		grid_pair(grid, title, "%s", text);
 	else

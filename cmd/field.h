@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "cmd/output.h"
+#include "lib/owned.h"
 
 struct grid;
 
@@ -42,11 +43,5 @@ void field_pair_text(
 	struct grid *grid, const char *title, const json_t *object, const char *key);
 /* Adds a row for each of the object's warnings. */
 void field_pair_warnings(struct grid *grid, const json_t *object);
-
-#define owned_chars __attribute__((cleanup(field_free))) char *
-static inline void field_free(char **text)
-{
-	__builtin_free(*text);
-}
 
 #endif

@@ -16,8 +16,10 @@
 
 #include "cmd/field.h"
 #include "cmd/session.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/message.h"
+#include "lib/owned.h"
 #include "lib/place.h"
 #include "lib/registry.h"
 #include "lib/verdict.h"
@@ -25,20 +27,11 @@
 /* A verdict holds the note, which may have KP_JSON_BYTES, and what was seen beside. */
 enum { PIECE = 64 << 10, ANSWER_BYTES = 4 * KP_JSON_BYTES };
 
-#define owned_fd __attribute__((cleanup(kp_file_close))) int
-
 /* Output that is being read. */
 struct text {
 	char *bytes;
 	size_t used, room;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Its diagnostics on stderr are for those who run it by hand. */
 static int spawn_worker(const char *worker, const char *file, int out, pid_t *pid)
@@ -80,7 +73,7 @@ static int read_to_end(int fd, const char *file, int64_t deadline, struct text *
 {
 	struct pollfd wanted = {.fd = fd, .events = POLLIN};
 	for (;;) {
-		int64_t left = deadline - now_ms();
+		int64_t left = deadline - kp_clock_ms();
 		int wait = deadline == INT64_MAX ? -1 : left < 0 ? 0 : (int)left;
 		int ready = poll(&wanted, 1, wait);
 		if (ready == 0)
@@ -141,7 +134,7 @@ int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_dia
 	int pipes[2];
 	pid_t pid;
 	struct text text = {0};
-	owned_chars worker = kp_place_find("plugin-worker");
+	owned_text worker = kp_place_find("plugin-worker");
 	if (!worker)
 		return kp_diag_no_memory(diag);
 	if (pipe2(pipes, O_CLOEXEC) < 0)
@@ -154,7 +147,7 @@ int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_dia
 		return kp_diag_set(diag, "no_worker", worker, "cannot run %s: %s", worker,
 			strerror(error));
 	kp_file_close(&out);
-	int64_t deadline = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
+	int64_t deadline = timeout_ms < 0 ? INT64_MAX : kp_clock_ms() + timeout_ms;
 	int result = read_to_end(in, file, deadline, &text, diag);
 	if (result < 0)
 		(void)kill(pid, SIGKILL);

@@ -35,7 +35,7 @@ static void add_time(struct grid *grid, const char *title, const json_t *value)
 static void add_state(struct grid *grid, const json_t *object)
 {
 	const char *state = field_text(object, "state", NULL);
-	owned_chars reason = field_sentence(json_object_get(object, "reason"), NULL);
+	owned_text reason = field_sentence(json_object_get(object, "reason"), NULL);
 	if (state) {
 		grid_add(grid, TONE_FAINT, "state");
 		grid_add(grid, field_state_tone(state), "%s", state);
@@ -64,7 +64,7 @@ static void add_object(struct grid *grid, const char *title, const json_t *value
 {
 	if (json_object_size(value) == 0)
 		return;
-	owned_chars text = json_dumps(value, JSON_COMPACT);
+	owned_text text = json_dumps(value, JSON_COMPACT);
 	if (text)
 		grid_pair(grid, title, "%s", text);
 }
@@ -72,7 +72,7 @@ static void add_object(struct grid *grid, const char *title, const json_t *value
 static void add_fact(struct grid *grid, const char *key, const json_t *value)
 {
 	char title[40];
-	owned_chars text =
+	owned_text text =
 		json_is_array(value) ? field_join(value, ", ") : field_print(value);
 	(void)snprintf(title, sizeof(title), "%s%s", *key ? "elf " : "", key);
 	if (text && *text)
@@ -155,8 +155,8 @@ static void add_capability(struct grid *grid, const json_t *capability)
 	const char *max = field_text(capability, "max_arch", NULL);
 	if (!json_is_object(capability))
 		return;
-	owned_chars vendors = field_join(json_object_get(capability, "vendors"), ", ");
-	owned_chars features = field_join(json_object_get(capability, "features"), ", ");
+	owned_text vendors = field_join(json_object_get(capability, "vendors"), ", ");
+	owned_text features = field_join(json_object_get(capability, "features"), ", ");
 	if (!vendors || !features)
 		return;
 	grid_pair(grid, "capability", "%s%s%s%s%s%s%s%s%s",
@@ -171,7 +171,7 @@ static void add_traits(struct grid *grid, const json_t *traits)
 	const char *name;
 	json_t *rule;
 	json_object_foreach ((json_t *)(uintptr_t)traits, name, rule) {
-		owned_chars text = field_print(rule);
+		owned_text text = field_print(rule);
 		char title[80];
 		(void)snprintf(title, sizeof(title), "trait %s", name);
 		if (text)

@@ -39,8 +39,8 @@ static void add_kernels(struct grid *grid, const json_t *plugin)
 static void add_reason(struct grid *grid, const json_t *plugin, const char *state)
 {
 	size_t off = field_count(plugin, "disabled_kernels");
-	owned_chars reason = field_sentence(json_object_get(plugin, "reason"), state);
-	owned_chars names = field_join(json_object_get(plugin, "disabled_kernels"), ", ");
+	owned_text reason = field_sentence(json_object_get(plugin, "reason"), state);
+	owned_text names = field_join(json_object_get(plugin, "disabled_kernels"), ", ");
 	if (!reason || !names)
 		grid->failed = true;
 	else if (off > 0)

@@ -15,6 +15,7 @@
 #include "cmd/name.h"
 #include "cmd/session.h"
 #include "lib/file.h"
+#include "lib/owned.h"
 #include "lib/text.h"
 
 static const struct question asking_layers = {
@@ -33,7 +34,6 @@ struct place {
 	json_t *layers; /* the reply to Layers */
 };
 
-#define owned_fd    __attribute__((cleanup(kp_file_close))) int
 #define owned_place __attribute__((cleanup(place_finish))) struct place
 
 static void place_finish(struct place *place)

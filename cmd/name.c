@@ -76,8 +76,8 @@ void name_explain(
 	const char *message = field_text(parameters, "message", NULL);
 	if (!message || kp_error_exit(error) != KP_EXIT_NOT_FOUND)
 		return;
-	owned_chars more = look_again(session, field_text(parameters, "code", ""), name);
-	owned_chars whole = NULL;
+	owned_text more = look_again(session, field_text(parameters, "code", ""), name);
+	owned_text whole = NULL;
 	if (more && asprintf(&whole, "%s; %s", message, more) < 0)
 		whole = NULL;
 	/* For want of memory the message stays as it is. */

@@ -24,7 +24,7 @@ static void put(
 			const json_t *reasons = json_object_get(candidate, "reasons");
 			if (json_array_size(reasons) != failing)
 				continue;
-			owned_chars text = exclusion_print(json_array_get(reasons, 0));
+			owned_text text = exclusion_print(json_array_get(reasons, 0));
 			output_remark(&session->output, "  %s  %s",
 				field_text(candidate, "kernel", "?"), text ? text : "");
 			shown++;
@@ -50,6 +50,6 @@ int nearest_put(struct session *session, const json_t *request)
 			json_object_get(reply, "candidates"));
 		session_remark_pending(session, reply);
 	}
-	field_free(&error);
+	free(error);
 	return status == KP_EXIT_OK ? KP_EXIT_NO : status;
 }

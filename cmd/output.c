@@ -12,15 +12,10 @@
 #include <unistd.h>
 
 #include "cmd/wrap.h"
+#include "lib/owned.h"
 #include "lib/text.h"
 
 enum { DEFAULT_WIDTH = 80, LEAST_WIDTH = 16 };
-
-static void free_text(char **text)
-{
-	free(*text);
-}
-#define owned_text __attribute__((cleanup(free_text))) char *
 
 static size_t terminal_width(int fd)
 {

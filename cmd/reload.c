@@ -58,7 +58,7 @@ static int run_retry(struct session *session)
 		return status;
 	const json_t *plugin = json_object_get(reply, "plugin");
 	const char *state = field_text(plugin, "state", "?");
-	owned_chars reason = field_sentence(json_object_get(plugin, "reason"), state);
+	owned_text reason = field_sentence(json_object_get(plugin, "reason"), state);
 	if (session->output.json)
 		status = output_json(reply);
 	else if (!session->output.quiet)

@@ -49,7 +49,7 @@ static void add_override(struct grid *grid, const json_t *override)
 
 static void add_fallback(struct grid *grid, const json_t *fallback)
 {
-	owned_chars why = field_sentence(fallback, NULL);
+	owned_text why = field_sentence(fallback, NULL);
 	if (json_is_object(fallback))
 		grid_pair(grid, "instead of", "%s: %s",
 			field_text(fallback, "kernel", "?"), why ? why : "?");

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
+
 enum { SETTLE_MOST_S = 600, AWAIT_STEP_MS = 20 };
 
 int session_connect(struct session *session)
@@ -21,21 +23,14 @@ int session_connect(struct session *session)
 	return output_fail_diag(&session->output, &diag);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 int session_await(struct session *session, int wait_ms)
 {
 	static const struct timespec pause = {.tv_nsec = AWAIT_STEP_MS * 1000000L};
 	const char *path = arguments_value(&session->arguments, "socket");
-	int64_t end = now_ms() + wait_ms;
+	int64_t end = kp_clock_ms() + wait_ms;
 	struct kp_diag diag;
 	while (kp_client_open(path, session->timeout_ms, &session->client, &diag) < 0) {
-		if (strcmp(diag.code, "no_daemon") != 0 || now_ms() >= end)
+		if (strcmp(diag.code, "no_daemon") != 0 || kp_clock_ms() >= end)
 			return output_fail_diag(&session->output, &diag);
 		(void)nanosleep(&pause, NULL);
 	}

@@ -10,6 +10,7 @@
 #include "cmd/output.h"
 #include "lib/client.h"
 #include "lib/json.h"
+#include "lib/owned.h"
 
 enum { SESSION_TIMEOUT_MS = 30000 };
 
@@ -83,11 +84,5 @@ int session_settle(struct session *session, json_t *parameters)
 	}
 
 void session_finish(struct session *session);
-
-static inline void session_drop(json_t **value)
-{
-	json_decref(*value);
-}
-#define owned_json __attribute__((cleanup(session_drop))) json_t
 
 #endif

@@ -9,6 +9,8 @@
 
 #include <nettle/sha2.h>
 
+#include "lib/file.h"
+
 enum { CHUNK = 256 << 10 };
 
 static void finish(struct sha256_ctx *context, char text[DIGEST_TEXT])
@@ -33,20 +35,6 @@ void digest_bytes(const void *bytes, size_t size, char text[DIGEST_TEXT])
 	finish(&context, text);
 }
 
-static int write_all(int fd, const uint8_t *bytes, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, bytes, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 /* One chunk: its length, 0 at the end, -1 with *diag. */
 static ssize_t pass(
 	int from, int to, uint8_t *chunk, const char *name, struct kp_diag *diag)
@@ -59,7 +47,7 @@ static ssize_t pass(
 	if (n < 0)
 		return kp_diag_set(diag, "io_error", name, "cannot read %s: %s", name,
 			strerror(errno));
-	if (to >= 0 && write_all(to, chunk, (size_t)n) < 0)
+	if (to >= 0 && kp_file_write(to, chunk, (size_t)n) < 0)
 		return kp_diag_set(diag, "write_failed", name,
 			"cannot copy %s into the store: %s", name, strerror(errno));
 	return n;

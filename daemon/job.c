@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "lib/file.h"
+#include "lib/owned.h"
 
 enum { FDS_MOST = 3, START_MS = 10000 /* for the launcher to take a job */ };
-
-#define owned_fd __attribute__((cleanup(kp_file_close))) int
 
 static void job_free(struct pool_job *job)
 {

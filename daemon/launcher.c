@@ -17,10 +17,9 @@
 #include <unistd.h>
 
 #include "lib/file.h"
+#include "lib/owned.h"
 
 enum { CHILD_SOCKET = 3, PACKET_MOST = 1024, PASSED_MOST = 6 };
-
-#define owned_fd __attribute__((cleanup(kp_file_close))) int
 
 struct launcher {
 	pid_t pid;
@@ -249,23 +248,11 @@ static int send_packet(
 										   : 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, bytes, size);
-		if (n < 0 && errno != EINTR)
-			return -1;
-		bytes += n > 0 ? n : 0;
-		size -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
 /* A note may have 4 MiB, a packet may not. */
 static int make_text(const struct launcher_job *job)
 {
 	int fd = memfd_create("kplug-job", MFD_CLOEXEC);
-	if (fd >= 0 && write_all(fd, job->text, job->size) < 0)
+	if (fd >= 0 && kp_file_write(fd, job->text, job->size) < 0)
 		kp_file_close(&fd);
 	return fd;
 }

@@ -13,8 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/frame.h"
+#include "lib/owned.h"
 #include "lib/place.h"
 
 struct kp_client {
@@ -26,12 +28,6 @@ struct kp_client {
 };
 
 enum { SENT_AT_ONCE = 1 << 20 };
-
-static void free_text(char **text)
-{
-	free(*text);
-}
-#define owned_text __attribute__((cleanup(free_text))) char *
 
 /* ---- connecting -------------------------------------------------------------- */
 
@@ -208,16 +204,9 @@ void kp_client_set_timeout(struct kp_client *client, int timeout_ms)
 
 /* ---- calling ----------------------------------------------------------------- */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int64_t deadline_of(const struct kp_client *client)
 {
-	return client->timeout_ms < 0 ? INT64_MAX : now_ms() + client->timeout_ms;
+	return client->timeout_ms < 0 ? INT64_MAX : kp_clock_ms() + client->timeout_ms;
 }
 
 static int disconnected(struct kp_client *client, const char *why, struct kp_diag *diag)
@@ -232,7 +221,7 @@ static int wait_for(
 {
 	struct pollfd wanted = {.fd = client->fd, .events = events};
 	for (;;) {
-		int64_t left = deadline == INT64_MAX ? -1 : deadline - now_ms();
+		int64_t left = deadline == INT64_MAX ? -1 : deadline - kp_clock_ms();
 		if (deadline != INT64_MAX && left < 0)
 			left = 0;
 		int n = poll(&wanted, 1, left > INT32_MAX ? INT32_MAX : (int)left);
@@ -240,7 +229,7 @@ static int wait_for(
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return disconnected(client, strerror(errno), diag);
-		if (n == 0 && now_ms() >= deadline)
+		if (n == 0 && kp_clock_ms() >= deadline)
 			break;
 	}
 	client->broken = true;

@@ -6,11 +6,10 @@
 
 #include "lib/decisions.h"
 #include "lib/json.h"
+#include "lib/owned.h"
 
 enum { FORMAT = 1, PATH_BYTES = 64 };
 static const char format_prefix[] = "kplug-decisions/";
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct kp_json_key root_keys[] = {
 	{"format", KP_JSON_STRING, true},
@@ -82,8 +81,8 @@ static int read_disabled(const json_t *item, const char *path,
 	uint32_t uid = 0;
 	bool changed;
 
-	if (kp_json_check(item, path, disabled_keys, COUNT(disabled_keys), NULL, diag) <
-			0 ||
+	if (kp_json_check(
+		    item, path, disabled_keys, KP_COUNT(disabled_keys), NULL, diag) < 0 ||
 		read_uid(item, path, &uid, diag) < 0)
 		return -1;
 	const char *name = kp_json_text(item, "name");
@@ -106,7 +105,7 @@ static int read_pin(const json_t *item, const char *path, struct kp_decisions *d
 	bool changed;
 	size_t before = decisions->n_pins;
 
-	if (kp_json_check(item, path, pin_keys, COUNT(pin_keys), NULL, diag) < 0 ||
+	if (kp_json_check(item, path, pin_keys, KP_COUNT(pin_keys), NULL, diag) < 0 ||
 		read_uid(item, path, &uid, diag) < 0)
 		return -1;
 	if (kp_decisions_pin(decisions, kp_json_text(item, "operation"),
@@ -183,10 +182,10 @@ static int read_root(struct reader *reader, const json_t *root, struct kp_diag *
 		kp_json_place(diag, reader->text, reader->size, reader->path);
 		return -1;
 	}
-	if (kp_json_check(root, "", root_keys, COUNT(root_keys), NULL, &why) < 0 &&
+	if (kp_json_check(root, "", root_keys, KP_COUNT(root_keys), NULL, &why) < 0 &&
 		leave_out(reader, &why) < 0)
 		return kp_diag_no_memory(diag);
-	for (size_t l = 0; l < COUNT(lists); l++)
+	for (size_t l = 0; l < KP_COUNT(lists); l++)
 		if (read_list(reader, json_object_get(root, lists[l].key), l) < 0)
 			return kp_diag_no_memory(diag);
 	return 0;

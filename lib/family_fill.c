@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/family_build.h"
+#include "lib/owned.h"
 
 /* A number, where a name is not meant: what a parameter of a fill may be. */
 enum { NUMBER = KP_JSON_NUMBER, QUANTITY = KP_JSON_NUMBER | KP_JSON_STRING };
@@ -34,8 +35,6 @@ static const struct fill_kind {
 	{"zero", true, true, {{"kind", KP_JSON_STRING, true}}},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* The formats of a role are all of one sort. */
 static bool is_real(const struct kp_role *role)
 {
@@ -46,7 +45,7 @@ static bool is_real(const struct kp_role *role)
 
 static const struct fill_kind *find_fill(const char *name)
 {
-	for (size_t i = 0; i < COUNT(fill_kinds); i++)
+	for (size_t i = 0; i < KP_COUNT(fill_kinds); i++)
 		if (strcmp(fill_kinds[i].name, name) == 0)
 			return &fill_kinds[i];
 	return NULL;

@@ -8,6 +8,7 @@
 #include "lib/arena.h"
 #include "lib/family_build.h"
 #include "lib/hash.h"
+#include "lib/owned.h"
 #include "lib/text.h"
 
 static const struct kp_json_key family_keys[] = {
@@ -29,8 +30,6 @@ static const struct kp_json_key family_keys[] = {
 };
 static const struct kp_json_key work_keys[] = {{"flops", KP_JSON_ARRAY, false}};
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* "gemm/mm": two names. */
 static bool is_pair(const char *text)
 {
@@ -48,8 +47,8 @@ static int read_head(struct kp_reading *reading)
 	struct kp_family *family = reading->family;
 	const json_t *root = family->root;
 
-	if (kp_json_check(
-		    root, "", family_keys, COUNT(family_keys), NULL, reading->diag) < 0)
+	if (kp_json_check(root, "", family_keys, KP_COUNT(family_keys), NULL,
+		    reading->diag) < 0)
 		return -1;
 	json_int_t revision = json_integer_value(json_object_get(root, "revision"));
 	family->operation = kp_json_text(root, "operation");
@@ -71,8 +70,8 @@ static int read_work(struct kp_reading *reading, const json_t *object)
 {
 	if (!object)
 		return 0;
-	if (kp_json_check(
-		    object, "work", work_keys, COUNT(work_keys), NULL, reading->diag) < 0)
+	if (kp_json_check(object, "work", work_keys, KP_COUNT(work_keys), NULL,
+		    reading->diag) < 0)
 		return -1;
 	return kp_reading_terms(reading, json_object_get(object, "flops"), "work.flops",
 		&reading->family->flops);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/family_build.h"
+#include "lib/owned.h"
 
 static const struct kp_json_key check_keys[] = {
 	{"kind", KP_JSON_STRING, true},
@@ -13,8 +14,6 @@ static const struct kp_json_key shapes_keys[] = {
 	{"default", KP_JSON_ARRAY, false},
 	{"edge", KP_JSON_ARRAY, false},
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static int read_shape(struct kp_reading *reading, const json_t *value, const char *path)
 {
@@ -38,10 +37,10 @@ int kp_reading_shapes(struct kp_reading *reading, const json_t *object)
 
 	if (!object)
 		return 0;
-	if (kp_json_check(object, "shapes", shapes_keys, COUNT(shapes_keys), NULL,
+	if (kp_json_check(object, "shapes", shapes_keys, KP_COUNT(shapes_keys), NULL,
 		    reading->diag) < 0)
 		return -1;
-	for (size_t k = 0; k < COUNT(shapes_keys); k++) {
+	for (size_t k = 0; k < KP_COUNT(shapes_keys); k++) {
 		const json_t *list = json_object_get(object, shapes_keys[k].name);
 		for (size_t i = 0; i < json_array_size(list); i++) {
 			(void)snprintf(path, sizeof(path), "shapes.%s[%zu]",
@@ -106,12 +105,12 @@ int kp_reading_check(struct kp_reading *reading, const json_t *object)
 	const char *name = kp_json_text(object, "kind");
 	size_t kind = 0;
 
-	if (kp_json_check(object, "check", check_keys, COUNT(check_keys), NULL,
+	if (kp_json_check(object, "check", check_keys, KP_COUNT(check_keys), NULL,
 		    reading->diag) < 0)
 		return -1;
-	while (kind < COUNT(kinds) && strcmp(kinds[kind], name) != 0)
+	while (kind < KP_COUNT(kinds) && strcmp(kinds[kind], name) != 0)
 		kind++;
-	if (kind == COUNT(kinds))
+	if (kind == KP_COUNT(kinds))
 		return kp_reading_bad(reading, "check.kind",
 			"norm, exact or set expected, not %s", name);
 	reading->family->check = (enum kp_check_kind)kind;

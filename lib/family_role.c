@@ -5,6 +5,7 @@
 
 #include "lib/arena.h"
 #include "lib/family_build.h"
+#include "lib/owned.h"
 
 static const struct kp_json_key role_keys[] = {
 	{"name", KP_JSON_STRING, true},
@@ -22,8 +23,6 @@ static const struct kp_json_key role_keys[] = {
 	{"bytes", KP_JSON_ARRAY | KP_JSON_NULL, false},
 	{"distinct", KP_JSON_ARRAY | KP_JSON_NULL, false},
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Which of `names` is the text of the key? -1 with bad_family when none is. */
 static int choice(struct kp_reading *reading, const json_t *object, const char *path,
@@ -114,8 +113,8 @@ static int read_role(struct kp_reading *reading, const json_t *value, const char
 {
 	char where[KP_FAMILY_PATH];
 
-	if (kp_json_check(value, path, role_keys, COUNT(role_keys), NULL, reading->diag) <
-			0 ||
+	if (kp_json_check(value, path, role_keys, KP_COUNT(role_keys), NULL,
+		    reading->diag) < 0 ||
 		kp_reading_name(reading, json_object_get(value, "name"),
 			kp_reading_path(where, path, "name")) < 0)
 		return -1;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/family_build.h"
+#include "lib/owned.h"
 
 static const struct kp_json_key derived_keys[] = {
 	{"times", KP_JSON_ARRAY, true},
@@ -21,8 +22,6 @@ static const struct kp_json_key trait_keys[] = {
 	{"dim", KP_JSON_STRING, false},
 	{"revision", KP_JSON_INTEGER, false},
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Members of an object are names of the family's own: the rule of names holds. */
 static int check_member(
@@ -46,7 +45,7 @@ static int read_derived(struct kp_reading *reading, const char *name, const json
 	const struct kp_family *family = reading->family;
 
 	if (check_member(reading, "derived", name, path) < 0 ||
-		kp_json_check(value, path, derived_keys, COUNT(derived_keys), NULL,
+		kp_json_check(value, path, derived_keys, KP_COUNT(derived_keys), NULL,
 			reading->diag) < 0)
 		return -1;
 	for (size_t i = 0; i < family->dims.count; i++)
@@ -105,7 +104,7 @@ static int read_attribute(struct kp_reading *reading, const json_t *value,
 	static const char *const types[] = {"int", "float", "bool"};
 	char where[KP_FAMILY_PATH];
 
-	if (kp_json_check(value, path, attribute_keys, COUNT(attribute_keys), NULL,
+	if (kp_json_check(value, path, attribute_keys, KP_COUNT(attribute_keys), NULL,
 		    reading->diag) < 0 ||
 		kp_reading_name(reading, json_object_get(value, "name"),
 			kp_reading_path(where, path, "name")) < 0 ||
@@ -113,10 +112,10 @@ static int read_attribute(struct kp_reading *reading, const json_t *value,
 		return -1;
 	attribute->name = kp_json_text(value, "name");
 	size_t type = 0;
-	while (type < COUNT(types) &&
+	while (type < KP_COUNT(types) &&
 		strcmp(types[type], kp_json_text(value, "type")) != 0)
 		type++;
-	if (type == COUNT(types))
+	if (type == KP_COUNT(types))
 		return kp_reading_bad(reading, kp_reading_path(where, path, "type"),
 			"int, float or bool expected, not %s",
 			kp_json_text(value, "type"));
@@ -165,7 +164,7 @@ static int read_kind(struct kp_reading *reading, const json_t *value, const char
 	const struct trait_kind **kind, struct kp_trait_rule *rule)
 {
 	const char *name = kp_json_text(value, "kind");
-	for (size_t i = 0; i < COUNT(trait_kinds); i++) {
+	for (size_t i = 0; i < KP_COUNT(trait_kinds); i++) {
 		if (strcmp(trait_kinds[i].name, name) == 0) {
 			rule->kind = trait_kinds[i].kind;
 			rule->integer = trait_kinds[i].integer;
@@ -185,7 +184,7 @@ static int read_trait(struct kp_reading *reading, const char *name, const json_t
 	const struct trait_kind *kind = NULL;
 
 	if (check_member(reading, "traits", name, path) < 0 ||
-		kp_json_check(value, path, trait_keys, COUNT(trait_keys), NULL,
+		kp_json_check(value, path, trait_keys, KP_COUNT(trait_keys), NULL,
 			reading->diag) < 0 ||
 		kp_reading_revision(reading, value, path, &rule->revision) < 0 ||
 		read_kind(reading, value, path, &kind, rule) < 0)

@@ -12,7 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define owned_fd __attribute__((cleanup(kp_file_close))) int
+#include "lib/owned.h"
 
 void kp_file_close(int *fd)
 {
@@ -146,15 +146,17 @@ int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *s
 	return 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t size)
+int kp_file_write(int fd, const void *bytes, size_t size)
 {
+	const char *at = bytes;
+
 	while (size > 0) {
-		ssize_t n = write(fd, bytes, size);
+		ssize_t n = write(fd, at, size);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -1;
-		bytes += n;
+		at += n;
 		size -= (size_t)n;
 	}
 	return 0;
@@ -191,7 +193,7 @@ static int claim(int dir, const char *temporary)
 
 static int fill(int fd, const void *bytes, size_t size, mode_t mode, bool durable)
 {
-	if (ftruncate(fd, 0) < 0 || write_all(fd, bytes, size) < 0 ||
+	if (ftruncate(fd, 0) < 0 || kp_file_write(fd, bytes, size) < 0 ||
 		fchmod(fd, mode) < 0)
 		return -1;
 	return durable ? fsync(fd) : 0;

@@ -36,6 +36,10 @@ int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
 	mode_t mode, bool durable, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/* Writes all of it, however often the system takes less. -1 with errno. */
+int kp_file_write(int fd, const void *bytes, size_t size)
+	__attribute__((warn_unused_result));
+
 /* mkdir -p with `mode` for what it makes. Code: write_failed. */
 int kp_file_make_dirs(const char *path, mode_t mode, struct kp_diag *diag)
 	__attribute__((warn_unused_result));

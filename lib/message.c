@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
-
-#define owned_json __attribute__((cleanup(json_decrefp))) json_t
+#include "lib/owned.h"
 
 /* jansson counts references in values that are const to us. */
 static json_t *unconst(const json_t *value)

@@ -9,6 +9,7 @@
 #include "kplug/plugin.h"
 #include "lib/json.h"
 #include "lib/note_read.h"
+#include "lib/owned.h"
 
 static const json_int_t ABI_MOST = UINT32_MAX;
 
@@ -36,13 +37,11 @@ static const struct kp_json_key host_keys[] = {
 	{"max", KP_JSON_STRING, false},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static int read_texts(struct kp_note_reader *reader, struct kp_note *note)
 {
 	const json_t *root = note->root;
 
-	if (kp_json_check(root, "", note_keys, COUNT(note_keys), reader->warnings,
+	if (kp_json_check(root, "", note_keys, KP_COUNT(note_keys), reader->warnings,
 		    reader->diag) < 0)
 		return -1;
 	note->name = kp_json_text(root, "name");
@@ -79,8 +78,8 @@ static int read_abi(struct kp_note_reader *reader, struct kp_note *note)
 {
 	const json_t *abi = json_object_get(note->root, "abi");
 
-	if (abi && kp_json_check(abi, "abi", abi_keys, COUNT(abi_keys), reader->warnings,
-			   reader->diag) < 0)
+	if (abi && kp_json_check(abi, "abi", abi_keys, KP_COUNT(abi_keys),
+			   reader->warnings, reader->diag) < 0)
 		return -1;
 	if (read_abi_number(reader, abi, "major", KP_ABI_MAJOR, &note->abi_major) < 0 ||
 		read_abi_number(reader, abi, "built", KP_ABI_MINOR, &note->abi_built) < 0)
@@ -93,7 +92,7 @@ static int read_host(struct kp_note_reader *reader, struct kp_note *note)
 	const json_t *host = json_object_get(note->root, "host");
 	struct kp_version version;
 
-	if (host && kp_json_check(host, "host", host_keys, COUNT(host_keys),
+	if (host && kp_json_check(host, "host", host_keys, KP_COUNT(host_keys),
 			    reader->warnings, reader->diag) < 0)
 		return -1;
 	const char *min = kp_json_text(host, "min");

@@ -5,6 +5,7 @@
 #include "lib/json.h"
 #include "lib/note.h"
 #include "lib/note_read.h"
+#include "lib/owned.h"
 #include "lib/text.h"
 
 enum { SONAME_MOST = 255, ANY_TYPE = ~0 };
@@ -33,8 +34,6 @@ static const struct kp_json_key capability_keys[] = {
 	{"max_arch", KP_JSON_STRING, false},
 	{"features", KP_JSON_ARRAY, false},
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* FAMILY/MODE, each a name. */
 static int read_operation(struct kp_note_reader *reader, const json_t *value,
@@ -213,7 +212,7 @@ static int read_capability(struct kp_note_reader *reader, const json_t *kernel,
 	if (!value)
 		return 0;
 	kp_note_path(path, parent, "capability");
-	if (kp_json_check(value, path, capability_keys, COUNT(capability_keys),
+	if (kp_json_check(value, path, capability_keys, KP_COUNT(capability_keys),
 		    reader->warnings, reader->diag) < 0 ||
 		read_device(reader, value, path, &out->device) < 0 ||
 		kp_note_read_strings(reader, value, path, "vendors", kp_note_check_name,
@@ -259,7 +258,7 @@ static int check_flag(struct kp_note_reader *reader, const char *path, const cha
 
 	if (flag_of(text))
 		return 0;
-	while (n < COUNT(names) && (names[n] = kp_flag_name(1u << n)))
+	while (n < KP_COUNT(names) && (names[n] = kp_flag_name(1u << n)))
 		n++;
 	return kp_diag_set(reader->diag, "unknown_flag", path, "%s: unknown flag %.64s%s",
 		path, text, kp_text_offer(text, names, n, "it is one of", offer));
@@ -297,8 +296,8 @@ int kp_note_read_kernel(struct kp_note_reader *reader, const json_t *value,
 {
 	char name[KP_NOTE_PATH];
 
-	if (kp_json_check(value, path, kernel_keys, COUNT(kernel_keys), reader->warnings,
-		    reader->diag) < 0)
+	if (kp_json_check(value, path, kernel_keys, KP_COUNT(kernel_keys),
+		    reader->warnings, reader->diag) < 0)
 		return -1;
 	spec->name = kp_json_text(value, "name");
 	if (kp_note_check_name(reader, kp_note_path(name, path, "name"), spec->name) <

@@ -12,14 +12,8 @@
 #include <unistd.h>
 
 #include "installed.h"
-#define owned_text __attribute__((cleanup(free_text))) char *
-
+#include "lib/owned.h"
 enum { LAYERS = 5, PASSWD_BYTES = 4096 };
-
-static void free_text(char **text)
-{
-	free(*text);
-}
 
 /* A formatted text, malloc'ed, or NULL. */
 static char *__attribute__((format(printf, 1, 2))) text_new(const char *format, ...)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/owned.h"
 #include "lib/platform_build.h"
 #include "lib/text.h"
 
@@ -23,8 +24,6 @@ static const struct kp_json_key device_keys[] = {
 	{"arch", KP_JSON_STRING | KP_JSON_NULL, false},
 	{"features", KP_JSON_ARRAY, false},
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static int bad(struct kp_diag *diag, const char *path, const char *key, const char *what)
 {
@@ -100,7 +99,8 @@ static void number(struct kp_platform *platform, struct kp_device_facts *device)
 static int read_device(const json_t *value, const char *path,
 	struct kp_platform *platform, struct kp_diag *diag)
 {
-	if (kp_json_check(value, path, device_keys, COUNT(device_keys), NULL, diag) < 0)
+	if (kp_json_check(value, path, device_keys, KP_COUNT(device_keys), NULL, diag) <
+		0)
 		return -1;
 	struct kp_device_facts *device = kp_platform_add(platform, diag);
 	if (!device)
@@ -124,7 +124,8 @@ static int read_platform(
 	char path[PATH_BYTES];
 	const char *name = kp_json_text(value, "name");
 
-	if (kp_json_check(value, "", platform_keys, COUNT(platform_keys), NULL, diag) < 0)
+	if (kp_json_check(value, "", platform_keys, KP_COUNT(platform_keys), NULL, diag) <
+		0)
 		return -1;
 	const json_t *devices = json_object_get(value, "devices");
 	if (name && strlen(name) >= sizeof(platform->name))

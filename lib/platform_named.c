@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/cpu.h"
+#include "lib/owned.h"
 #include "lib/platform_build.h"
 #include "lib/text.h"
 
@@ -15,8 +16,6 @@ enum { NAME_BYTES = 64 };
 static const char *const cpu_names[] = {
 	"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64"};
 static const char *const gpu_vendors[] = {"nvidia", "amd", "intel"};
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
  * A GPU by another name than its arch: a list of the archs there are would offer one
@@ -40,14 +39,14 @@ static int unknown(const char *name, struct kp_diag *diag)
 
 	(void)snprintf(text, sizeof(text), "%.*s",
 		(int)(length < sizeof(text) ? length : sizeof(text) - 1), name);
-	const char *vendor = kp_text_nearest(text, gpu_vendors, COUNT(gpu_vendors));
+	const char *vendor = kp_text_nearest(text, gpu_vendors, KP_COUNT(gpu_vendors));
 	if (vendor && dash && kp_arch_parse(dash + 1, &arch, NULL) == 0)
 		return kp_diag_set(diag, "unknown_platform", name,
 			"there is no platform %s; did you mean %s%s?", name, vendor,
 			dash);
 	if (vendor)
 		return unknown_gpu(name, vendor, diag);
-	kp_text_offer(name, cpu_names, COUNT(cpu_names), NULL, offer);
+	kp_text_offer(name, cpu_names, KP_COUNT(cpu_names), NULL, offer);
 	return kp_diag_set(diag, "unknown_platform", name, "there is no platform %s%s",
 		name,
 		offer[0] ? offer
@@ -74,7 +73,7 @@ static bool cpu_named(const char *name, struct kp_cpu *cpu)
 
 static bool gpu_named(const char *name, const char **vendor, struct kp_arch *arch)
 {
-	for (size_t i = 0; i < COUNT(gpu_vendors); i++) {
+	for (size_t i = 0; i < KP_COUNT(gpu_vendors); i++) {
 		size_t length = strlen(gpu_vendors[i]);
 		if (strncmp(name, gpu_vendors[i], length) != 0 || name[length] != '-')
 			continue;

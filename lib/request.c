@@ -5,12 +5,11 @@
 
 #include "lib/format.h"
 #include "lib/json.h"
+#include "lib/owned.h"
 #include "lib/request_trait.h"
 #include "lib/select.h"
 #include "lib/table_read.h"
 #include "lib/text.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct kp_json_key keys[] = {
 	{"operation", KP_JSON_STRING, true},
@@ -165,9 +164,9 @@ static int read_all(const struct kp_table *table, const json_t *root,
 		kp_request_traits(table, family, json_object_get(root, "traits"), request,
 			diag) < 0 ||
 		read_strings(root, "features", request->features,
-			COUNT(request->features), &request->n_features, diag) < 0 ||
-		read_strings(root, "without", request->without, COUNT(request->without),
-			&request->n_without, diag) < 0 ||
+			KP_COUNT(request->features), &request->n_features, diag) < 0 ||
+		read_strings(root, "without", request->without,
+			KP_COUNT(request->without), &request->n_without, diag) < 0 ||
 		read_platform(root, request, diag) < 0)
 		return -1;
 	return check_all(table, family, request, diag);
@@ -178,7 +177,7 @@ int kp_request_from_json(const struct kp_table *table, const json_t *value,
 {
 	struct kp_request r = {.operation = NULL};
 
-	if (kp_json_check(value, "", keys, COUNT(keys), NULL, diag) < 0)
+	if (kp_json_check(value, "", keys, KP_COUNT(keys), NULL, diag) < 0)
 		return -1;
 	r.root = json_incref((json_t *)(uintptr_t)value);
 	if (read_all(table, value, &r, diag) < 0) {

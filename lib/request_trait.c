@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "lib/json.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "lib/owned.h"
 
 /* 2^53: from here on a double may be another integer than the one that was written. */
 static const double integer_end = 9007199254740992.0;
@@ -117,10 +116,10 @@ static int read_values(const struct wanted *wanted, const json_t *value,
 	if (count == 0)
 		return kp_diag_set(diag, "bad_trait", wanted->name,
 			"the trait %s has an empty set of values", wanted->name);
-	if (count > COUNT(trait->values))
+	if (count > KP_COUNT(trait->values))
 		return kp_diag_set(diag, "too_many", wanted->name,
 			"the trait %s has %zu values, at most %zu", wanted->name, count,
-			COUNT(trait->values));
+			KP_COUNT(trait->values));
 	for (size_t i = 0; i < count; i++) {
 		const json_t *one =
 			json_is_array(value) ? json_array_get(value, i) : value;
@@ -138,9 +137,9 @@ int kp_request_traits(const struct kp_table *table, const unsigned char *family,
 	const char *name;
 	json_t *value;
 
-	if (json_object_size(traits) > COUNT(request->traits))
+	if (json_object_size(traits) > KP_COUNT(request->traits))
 		return kp_diag_set(diag, "too_many", "traits", "traits: at most %zu",
-			COUNT(request->traits));
+			KP_COUNT(request->traits));
 	json_object_foreach ((json_t *)(uintptr_t)traits, name, value) {
 		struct wanted wanted = wanted_of(table, family, name);
 		if (kp_query_check_trait(table, family, request->operation, name, diag) <

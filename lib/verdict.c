@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/owned.h"
 
 enum { WARNINGS_MOST = 4096 };
 
@@ -129,8 +130,6 @@ static const struct kp_json_key kernel_keys[] = {
 	{"message", KP_JSON_STRING | KP_JSON_NULL, true},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Copies a text of the object into a fixed array; false when it does not fit. */
 static bool take(const json_t *object, const char *key, char *out, size_t size)
 {
@@ -180,8 +179,8 @@ static int read_warning(const json_t *value, json_t *codes, struct kp_diags *war
 	const json_t *line = json_object_get(value, "line");
 	const json_t *column = json_object_get(value, "column");
 
-	if (kp_json_check(
-		    value, "warnings", warning_keys, COUNT(warning_keys), NULL, diag) < 0)
+	if (kp_json_check(value, "warnings", warning_keys, KP_COUNT(warning_keys), NULL,
+		    diag) < 0)
 		return -1;
 	if (!take(value, "object", warning.object, sizeof(warning.object)) ||
 		!take(value, "file", warning.file, sizeof(warning.file)) ||
@@ -228,8 +227,8 @@ static int read_kernels(
 	for (size_t i = 0; i < count; i++) {
 		const json_t *value = json_array_get(list, i);
 		struct kp_availability *kernel = &verdict->kernels[i];
-		if (kp_json_check(value, "kernels", kernel_keys, COUNT(kernel_keys), NULL,
-			    diag) < 0)
+		if (kp_json_check(value, "kernels", kernel_keys, KP_COUNT(kernel_keys),
+			    NULL, diag) < 0)
 			return -1;
 		if (!take(value, "code", kernel->code, sizeof(kernel->code)))
 			return bad(diag, "kernels");
@@ -279,7 +278,7 @@ int kp_verdict_from_json(
 	struct kp_verdict made = {0};
 	struct kp_diag why = {0};
 
-	if (kp_json_check(value, "", verdict_keys, COUNT(verdict_keys), NULL, &why) ==
+	if (kp_json_check(value, "", verdict_keys, KP_COUNT(verdict_keys), NULL, &why) ==
 			0 &&
 		read_facts(value, &made, &why) == 0 &&
 		read_warnings(json_object_get(value, "warnings"), &made, &why) == 0 &&

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/file.h"
 #include "lib/element.h"
 #include "lib/fill.h"
 
@@ -172,27 +173,13 @@ static int write_failed(struct kp_diag *diag)
 		"cannot hand over the reference's results: %s", strerror(errno));
 }
 
-static int write_all(int fd, const char *bytes, size_t size, struct kp_diag *diag)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, bytes, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return write_failed(diag);
-		bytes += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 int measure_case_write_expected(
 	const struct measure_case *c, int fd, struct kp_diag *diag)
 {
 	for (size_t i = 0; i < c->family.n_roles; i++)
 		if (c->tensors[i] && is_output(&c->family.roles[i]) &&
-			write_all(fd, c->memory[i].data, c->layouts[i].bytes, diag) < 0)
-			return -1;
+			kp_file_write(fd, c->memory[i].data, c->layouts[i].bytes) < 0)
+			return write_failed(diag);
 	return 0;
 }
 

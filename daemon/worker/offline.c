@@ -16,21 +16,14 @@
 
 #include "daemon/digest.h"
 #include "daemon/worker/report.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/finding.h"
 #include "lib/note_check.h"
+#include "lib/owned.h"
 #include "lib/place.h"
 
 enum { TIMEOUT_MS = 30000 };
-
-#define owned_fd __attribute__((cleanup(kp_file_close))) int
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void on_line(void *context, json_t *line)
 {
@@ -54,7 +47,7 @@ static void conclude(struct kp_finding *finding, const struct kp_worker_result *
 static void wait_some(struct kp_supervisor *supervisor, pid_t child, int pidfd)
 {
 	int status;
-	int64_t wait = kp_supervisor_deadline(supervisor) - now_ms();
+	int64_t wait = kp_supervisor_deadline(supervisor) - kp_clock_ms();
 	struct pollfd ready[] = {
 		{.fd = kp_supervisor_report_fd(supervisor), .events = POLLIN},
 		{.fd = kp_supervisor_output_fd(supervisor), .events = POLLIN},
@@ -70,7 +63,7 @@ static void wait_some(struct kp_supervisor *supervisor, pid_t child, int pidfd)
 static void watch_over(struct kp_supervisor *supervisor, pid_t child, int pidfd)
 {
 	for (;;) {
-		switch (kp_supervisor_step(supervisor, now_ms())) {
+		switch (kp_supervisor_step(supervisor, kp_clock_ms())) {
 		case KP_SUPERVISE_KILL:
 			(void)kill(child, SIGKILL);
 			break;
@@ -109,7 +102,7 @@ static int supervise(int fd, const char *file, struct kp_finding *finding)
 	owned_fd pidfd = child < 0 ? -1 : pidfd_open(child, 0);
 	if (pidfd < 0)
 		return -1;
-	int64_t now = now_ms();
+	int64_t now = kp_clock_ms();
 	const struct kp_report_terms terms = {.identifies = true};
 	struct kp_supervisor *supervisor = kp_supervisor_new(
 		report[0], output[0], &terms, now, now + TIMEOUT_MS, on_line, finding);

@@ -9,20 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Without a reader there is nothing left to do, and no code of others to run. */
-static void write_all(int fd, const char *bytes, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, bytes, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			_exit(EXIT_FAILURE);
-		bytes += n;
-		size -= (size_t)n;
-	}
-}
+#include "lib/file.h"
 
+/* Without a reader there is nothing left to do, and no code of others to run. */
 void report_line(const struct report *report, json_t *line)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
@@ -32,7 +21,8 @@ void report_line(const struct report *report, json_t *line)
 				   *report->mark ? " " : "", text);
 	if (size < 0)
 		_exit(EXIT_FAILURE);
-	write_all(report->fd, whole, (size_t)size);
+	if (kp_file_write(report->fd, whole, (size_t)size) < 0)
+		_exit(EXIT_FAILURE);
 	free(whole);
 	free(text);
 	json_decref(line);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading the monotonic clock. */
+#include "lib/clock.h"
+
+#include <time.h>
+
+int64_t kp_clock_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
