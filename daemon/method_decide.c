@@ -7,6 +7,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/decision.h"
+#include "daemon/holding.h"
 #include "daemon/settle.h"
 #include "daemon/state.h"
 #include "lib/json.h"
@@ -49,15 +50,19 @@ struct change {
 	struct daemon *daemon;
 	struct call *call; /* alive until it is answered, also without its client */
 	bool changed;
+	bool tells; /* what holds now */
 	uint64_t generation;
 	char name[];
 };
 
 static void answer(struct change *change)
 {
-	call_reply(change->call,
-		json_pack("{s:s, s:b, s:I}", "name", change->name, "changed",
-			change->changed, "generation", (json_int_t)change->generation));
+	json_t *reply = json_pack("{s:s, s:b, s:I}", "name", change->name, "changed",
+		change->changed, "generation", (json_int_t)change->generation);
+
+	if (change->tells)
+		reply = holding_add(change->daemon, change->name, reply);
+	call_reply(change->call, reply);
 	free(change);
 }
 
@@ -86,6 +91,7 @@ struct wish {
 	struct kp_decisions next; /* as they are to be */
 	bool changed;		  /* are they other ones? */
 	bool keep;		  /* on the disk */
+	bool tells;		  /* the reply, what holds now */
 };
 
 /* That a plugin's state has changed is logged with the change. */
@@ -138,7 +144,8 @@ static void commit(struct daemon *daemon, struct call *call, struct wish *wish)
 		call_fail(call, &diag, NULL);
 		return;
 	}
-	*change = (struct change){daemon, call, changed, daemon->generation.number};
+	*change = (struct change){
+		daemon, call, changed, wish->tells, daemon->generation.number};
 	memcpy(change->name, wish->name, strlen(wish->name) + 1);
 	if (!wish->keep)
 		answer(change);
@@ -251,7 +258,11 @@ static bool is_off_as_other(struct daemon *daemon, struct call *call, const char
 static void answer_enable(struct daemon *daemon, struct call *call)
 {
 	const char *name = kp_json_text(call_parameters(call), "name");
-	struct wish wish = {.name = name, .what = "enabled", .reason = "", .keep = true};
+	struct wish wish = {.name = name,
+		.what = "enabled",
+		.reason = "",
+		.keep = true,
+		.tells = true};
 
 	/* A name that has left may still be in the list: it is taken out. */
 	if (!kp_decisions_find(&daemon->decisions, name) &&
@@ -277,48 +288,14 @@ static void enable(struct daemon *daemon, struct call *call)
 
 /* ---- IsEnabled ---- */
 
-static enum kp_state kernel_state(
-	struct daemon *daemon, const char *name, enum kp_state plugin)
-{
-	const struct kp_table *table = daemon_table(daemon);
-	struct kp_entry_state state;
-	struct kp_spec spec;
-	struct kp_diag diag;
-	void *memory;
-	size_t i;
-
-	if (!strchr(name, '/') || plugin != KP_STATE_ACTIVE ||
-		kp_table_find(table, NULL, name, &i, &diag) < 0 ||
-		kp_table_spec(table, i, &spec, &state, &memory) < 0)
-		return plugin;
-	free(memory);
-	return state.state;
-}
-
-/* The decision that holds for it, or NULL: that on the plugin before its own. */
-static const struct kp_disabled *decision_on(
-	const struct daemon *daemon, const char *name, const char *plugin)
-{
-	const struct kp_disabled *whole = kp_decisions_find(&daemon->decisions, plugin);
-	return whole ? whole : kp_decisions_find(&daemon->decisions, name);
-}
-
 static void reply_is_enabled(
 	struct daemon *daemon, struct call *call, const char *name, const char *plugin)
 {
-	const struct kp_disabled *decision = decision_on(daemon, name, plugin);
-	enum kp_state state = KP_STATE_PENDING;
+	struct holding holding = holding_of(daemon, name, plugin);
 
-	(void)kp_registry_state(daemon->registry, plugin, &state);
-	state = kernel_state(daemon, name, state);
-	bool enabled =
-		!decision && (state == KP_STATE_ACTIVE || state == KP_STATE_PENDING);
-	const char *word = enabled	       ? "enabled"
-			   : !decision	       ? kp_state_name(state)
-			   : decision->runtime ? "disabled-runtime"
-					       : "disabled";
-	call_reply(call, json_pack("{s:s, s:b, s:s}", "name", name, "enabled", enabled,
-				 "state", word));
+	json_decref(holding.reason);
+	call_reply(call, json_pack("{s:s, s:b, s:s}", "name", name, "enabled",
+				 holding.enabled, "state", holding.word));
 }
 
 /* What has left is known as long as it is disabled: it would come back disabled. */

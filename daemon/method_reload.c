@@ -61,11 +61,84 @@ static bool has_verdicts(struct daemon *daemon, void *context)
 	return reloaded->seen == json_array_size(reloaded->pending);
 }
 
+/* One that has left meanwhile has become nothing. */
+static int put_plugin(
+	json_t *plugins, const struct kp_registry *registry, const char *name)
+{
+	json_t *object = kp_registry_plugin_json(registry, name);
+	return object ? json_object_set_new(plugins, name, object) : 0;
+}
+
+static int put_plugins(
+	json_t *plugins, const struct kp_registry *registry, const json_t *names)
+{
+	const json_t *item;
+	int result = 0;
+	size_t i;
+
+	json_array_foreach ((json_t *)(uintptr_t)names, i, item)
+		result |= put_plugin(plugins, registry, json_string_value(item));
+	return result;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+	const json_t *const *left = a, *const *right = b;
+	return strcmp(kp_json_text(*left, "name"), kp_json_text(*right, "name"));
+}
+
+/* Takes the object of plugins by name; the same in order of name, or NULL. */
+static json_t *in_order(json_t *plugins)
+{
+	size_t count = json_object_size(plugins);
+	json_t **items = calloc(count + 1, sizeof(*items));
+	json_t *list = items ? json_array() : NULL;
+	const char *name;
+	json_t *plugin;
+	size_t n = 0;
+
+	if (!list) {
+		free(items);
+		json_decref(plugins);
+		return NULL;
+	}
+	json_object_foreach (plugins, name, plugin)
+		items[n++] = plugin;
+	qsort(items, n, sizeof(json_t *), compare_items);
+	for (size_t i = 0; list && i < n; i++)
+		list = kp_json_append(list, json_incref(items[i]));
+	free(items);
+	json_decref(plugins);
+	return list;
+}
+
+/* What those that came, changed or were named have become, each once. */
+static json_t *outcome(
+	const struct kp_registry *registry, const json_t *reply, const char *name)
+{
+	json_t *plugins = json_object();
+
+	if (!plugins ||
+		put_plugins(plugins, registry, json_object_get(reply, "added")) != 0 ||
+		put_plugins(plugins, registry, json_object_get(reply, "changed")) != 0 ||
+		(name && put_plugin(plugins, registry, name) != 0)) {
+		json_decref(plugins);
+		return NULL;
+	}
+	return in_order(plugins);
+}
+
 static void answer_reload(struct daemon *daemon, struct call *call, void *context)
 {
 	const struct reloaded *reloaded = context;
+	const char *name = kp_json_text(call_parameters(call), "name");
 
 	daemon_table(daemon);
+	if (json_object_set_new(reloaded->reply, "plugins",
+		    outcome(daemon->registry, reloaded->reply, name)) < 0) {
+		call_reply(call, NULL);
+		return;
+	}
 	(void)json_object_set_new(reloaded->reply, "generation",
 		json_integer((json_int_t)daemon->generation.number));
 	call_reply(call, json_incref(reloaded->reply));

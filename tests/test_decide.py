@@ -175,6 +175,38 @@ class Disabled(Case):
         daemon.call("Reload")
         self.assertEqual(word("absent"), "missing")
 
+    def test_enable_tells_what_holds_now(self):
+        daemon = self.ranked()
+        for name in ("c", "c/square", "b"):
+            self.assertNotIn("enabled", daemon.call("Disable", name=name))
+        daemon.manifest("absent")
+        daemon.manifest("off", enabled=False)
+        shutil.copy2(daemon.library_path("a"), daemon.library_path("off"))
+        daemon.call("Reload")
+        for name, enabled, state, code in [
+            ("b", True, "enabled", None),
+            ("b", True, "enabled", None),
+            ("c/square", False, "disabled", "disabled_by_operator"),
+            ("c", True, "enabled", None),
+            ("absent", False, "missing", "missing_file"),
+            ("off", False, "disabled", "disabled_by_manifest"),
+        ]:
+            with self.subTest(name=name):
+                reply = daemon.call("Enable", name=name)
+                self.assertEqual((reply["enabled"], reply["state"]), (enabled, state))
+                self.assertEqual(reply["reason"] and reply["reason"]["code"], code)
+                self.assertEqual(daemon.call("IsEnabled", name=name),
+                                 {k: reply[k] for k in ("name", "enabled", "state")})
+
+    def test_enable_of_what_has_left_tells_nothing_of_it(self):
+        daemon = self.ranked()
+        daemon.call("Disable", name="c")
+        daemon.remove("c")
+        daemon.call("Reload")
+        reply = daemon.call("Enable", name="c")
+        self.assertTrue(reply["changed"])
+        self.assertNotIn("state", reply)
+
     def test_wrong_names_and_reasons_are_refused(self):
         daemon = self.ranked()
         for name, code in [

@@ -283,6 +283,37 @@ class Listed(Case):
         daemon.call("Reload")
         self.assertEqual(daemon.call("Status")["workers"]["started"], started)
 
+    def test_reload_tells_what_has_become_of_what_came_or_changed(self):
+        daemon = self.stopped()
+        daemon.add_many(["a", "b", "c"])
+        daemon.start()
+        daemon.settle()
+
+        def outcome(**named):
+            return [(p["name"], p["state"]) for p in daemon.call("Reload", **named)["plugins"]]
+
+        self.assertEqual(outcome(), [])
+        self.assertEqual(outcome(name="b"), [("b", "active")])
+        daemon.remove("c")
+        self.assertEqual(outcome(name="c"), [])
+        daemon.manifest("zeta")
+        self.assertEqual(outcome(name="zeta"), [("zeta", "missing")])
+        for name in ("a", "b", "zeta"):
+            listed = {p["name"]: p for p in daemon.call("List")["plugins"]}
+            self.assertEqual(daemon.call("Reload", name=name)["plugins"], [listed[name]])
+        # Those that came, in order of name whatever came first.
+        for name in ("y", "m", "x"):
+            shutil.copy2(daemon.library_path("a"), daemon.library_path(name))
+            daemon.manifest(name)
+        os.kill(daemon.pid, signal.SIGHUP)
+        daemon.call("Reload", name="a")
+        daemon.manifest("b", priority_offset=1)
+        reply = daemon.call("Reload")
+        self.assertEqual([p["name"] for p in reply["plugins"]],
+                         sorted(reply["added"] + reply["changed"]))
+        self.assertIn("b", reply["changed"])
+        self.assertEqual({p["name"]: p["state"] for p in reply["plugins"]}["b"], "active")
+
     def test_pl08_retry_probes_again_and_the_kernels_are_back(self):
         daemon = self.stopped()
         daemon.add_many(["a", "b", "c"])
