@@ -11,7 +11,9 @@
 
 static const struct question disabling = {
 	"Disable", {{"changed", KP_JSON_BOOLEAN, true}}};
-static const struct question enabling = {"Enable", {{"changed", KP_JSON_BOOLEAN, true}}};
+static const struct question enabling = {
+	"Enable", {{"changed", KP_JSON_BOOLEAN, true},
+			  {"enabled", KP_JSON_BOOLEAN | KP_JSON_NULL, false}}};
 static const struct question telling = {"Info", {{"plugin", KP_JSON_OBJECT, true}}};
 static const struct question asking = {"IsEnabled",
 	{{"enabled", KP_JSON_BOOLEAN, true}, {"state", KP_JSON_STRING, true}}};
@@ -223,6 +225,11 @@ static int put_enabled(
 	owned_json *after = NULL;
 	owned_json *info = NULL;
 	char *error = NULL;
+	const json_t *told = json_object_get(reply, "enabled");
+	*enabled = json_is_true(told);
+	/* An older daemon does not tell it, and the text needs more. */
+	if (is_silent(session) && json_is_boolean(told))
+		return KP_EXIT_OK;
 	int status = session_try(
 		session, &asking, json_pack("{s:s}", "name", name), &after, &error);
 	if (status != KP_EXIT_OK)

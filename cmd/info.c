@@ -94,14 +94,27 @@ static void add_elf(struct grid *grid, const json_t *elf)
 	}
 }
 
-static void add_evidence(struct grid *grid, const json_t *evidence)
+/* A worker that ended by itself after a rejection did not die of it. */
+static bool has_died(const json_t *plugin, const json_t *evidence)
 {
+	const json_t *ended = json_object_get(evidence, "exit");
+	return !field_is(plugin, "state", "rejected") || !json_is_integer(ended) ||
+	       json_integer_value(ended) != 0 || field_text(evidence, "signal", NULL);
+}
+
+static void add_evidence(struct grid *grid, const json_t *plugin)
+{
+	const json_t *evidence = json_object_get(plugin, "evidence");
+	const json_t *ended = json_object_get(evidence, "exit");
 	if (!json_is_object(evidence))
 		return;
-	field_pair_text(grid, "died in", evidence, "stage");
-	field_pair_text(grid, "signal", evidence, "signal");
-	if (json_is_integer(json_object_get(evidence, "exit")))
-		grid_pair(grid, "exit", "%lld", (long long)field_int(evidence, "exit"));
+	if (has_died(plugin, evidence)) {
+		field_pair_text(grid, "died in", evidence, "stage");
+		field_pair_text(grid, "signal", evidence, "signal");
+		if (json_is_integer(ended))
+			grid_pair(grid, "exit", "%lld",
+				(long long)json_integer_value(ended));
+	}
 	field_pair_text(grid, "loader", evidence, "loader");
 	field_pair_text(grid, "output", evidence, "output");
 	add_time(grid, "at", json_object_get(evidence, "at"));
@@ -142,7 +155,7 @@ static int put_plugin(const struct session *session, const json_t *plugin, bool 
 	if (json_is_number(probe) && !of_file)
 		grid_pair(&grid, "probe", "%.1f ms", json_number_value(probe));
 	add_elf(&grid, json_object_get(plugin, "elf"));
-	add_evidence(&grid, json_object_get(plugin, "evidence"));
+	add_evidence(&grid, plugin);
 	field_pair_warnings(&grid, plugin);
 	return grid_print(&grid, &session->output);
 }

@@ -84,6 +84,13 @@ int session_fail(struct session *session, const char *error, const json_t *param
 	return output_fail_reply(&session->output, status, described);
 }
 
+int session_late(struct session *session)
+{
+	return output_refuse(&session->output, "timed_out",
+		kp_client_path(session->client), "still waiting after %g s",
+		session->timeout_ms / 1000.0);
+}
+
 int session_try(struct session *session, const struct question *question,
 	json_t *parameters, json_t **reply, char **error)
 {
@@ -96,7 +103,10 @@ int session_try(struct session *session, const struct question *question,
 	if (status != KP_EXIT_OK)
 		return status;
 	if (kp_client_call(session->client, question->method, asked, &message, &diag) < 0)
-		return output_fail_diag(&session->output, &diag);
+		return session->late && session->client &&
+				       strcmp(diag.code, "timed_out") == 0
+			       ? session->late(session)
+			       : output_fail_diag(&session->output, &diag);
 	if (!message.error)
 		status = session_check(session, question, message.parameters);
 	if (status != KP_EXIT_OK) {

@@ -20,13 +20,18 @@ struct session {
 	int timeout_ms; /* of one answer; negative: none */
 	bool timeout_given;
 	struct kp_client *client; /* NULL until the first question */
+	/* Says that the work is not done in time; NULL: that nobody answered. */
+	int (*late)(struct session *session);
 };
 
 /* A method and what its reply must have to be of use. */
 struct question {
 	const char *method;
-	struct kp_json_key reply[4]; /* up to one without a name */
+	struct kp_json_key reply[5]; /* up to one without a name */
 };
+
+/* For `late`. Returns the status. */
+int session_late(struct session *session);
 
 /* Connects where that has not happened. KP_EXIT_OK, or the status of what it printed. */
 int session_connect(struct session *session) __attribute__((warn_unused_result));

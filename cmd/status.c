@@ -8,10 +8,56 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/session.h"
+#include "lib/text.h"
 
 static const struct question question = {
 	"Status", {{"version", KP_JSON_STRING, true}, {"degraded", KP_JSON_BOOLEAN, true},
 			  {"pending", KP_JSON_ARRAY, true}}};
+
+enum { NAMED = 8, PROMPT_MS = 1000 };
+
+/* The reply of a daemon that need not wait for anything; NULL where none comes. */
+static json_t *ask_at_once(const struct session *session)
+{
+	struct kp_reply_message message;
+	struct kp_client *client = NULL;
+	json_t *reply = NULL;
+	if (kp_client_open(kp_client_path(session->client), PROMPT_MS, &client, NULL) < 0)
+		return NULL;
+	if (kp_client_call(client, question.method, NULL, &message, NULL) == 0) {
+		if (!message.error)
+			reply = json_incref(message.parameters);
+		kp_reply_message_finish(&message);
+	}
+	kp_client_close(client);
+	return reply;
+}
+
+/* Names what is still pending, in a few words where that is much. */
+static int put_late(struct session *session)
+{
+	char names[400] = "";
+	size_t used = 0;
+	double seconds = session->timeout_ms / 1000.0;
+	const char *path = kp_client_path(session->client);
+	owned_json *reply = ask_at_once(session);
+	const json_t *pending = json_object_get(reply, "pending");
+	size_t count = json_array_size(pending);
+	if (!reply)
+		return output_refuse(&session->output, "timed_out", path,
+			"plugind at %s did not answer within %g s", path, seconds);
+	if (count == 0)
+		return session_late(session);
+	for (size_t i = 0; i < count && i < NAMED; i++) {
+		const char *name = json_string_value(json_array_get(pending, i));
+		used = kp_text_add(names, sizeof(names), used, "%s%.40s", i ? ", " : "",
+			name ? name : "?");
+	}
+	if (count > NAMED)
+		kp_text_add(names, sizeof(names), used, " and %zu more", count - NAMED);
+	return output_refuse(&session->output, "timed_out", path,
+		"still pending after %g s: %s", seconds, names);
+}
 
 static void add_uptime(struct grid *grid, json_int_t seconds)
 {
@@ -110,6 +156,7 @@ static int run(struct session *session)
 	/* Waiting is for work; a question for health should not wait for ever. */
 	if (!wait && !session->timeout_given)
 		session->timeout_ms = SESSION_TIMEOUT_MS;
+	session->late = wait ? put_late : NULL;
 	int status =
 		wait ? session_await(session, session->timeout_given ? session->timeout_ms
 								     : SESSION_TIMEOUT_MS)

@@ -251,6 +251,15 @@ class Listing(Case):
         ]:
             self.assertIn(word, text)
 
+    def test_info_tells_of_no_death_where_nothing_died(self):
+        evidence = {"stage": "identify", "signal": None, "exit": 0, "at": 1700000000}
+        for state, exit_code, died in (("rejected", 0, 0), ("rejected", 3, 1), ("failed", 0, 1)):
+            row = dict(fakes.INFO, state=state, evidence=dict(evidence, exit=exit_code))
+            with self.subTest(state=state), Fake(Info={"plugin": row}) as fake:
+                text = self.good(call("info", "x86", socket=fake.path))
+                self.assertEqual(len(re.findall("(?m)^died in +identify$", text)), died)
+                self.assertEqual(len(re.findall(f"(?m)^exit +{exit_code}$", text)), died)
+
     def test_info_shows_the_evidence_of_a_failure(self):
         evidence = {
             "stage": "probe kernel mm",

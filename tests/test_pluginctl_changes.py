@@ -169,6 +169,15 @@ class Deciding(Case):
             self.assertEqual(self.good(call("reload", socket=fake.path)), "nothing changed\n")
             self.assertEqual(fake.asked("Reload"), {})
 
+    def test_enable_in_json_tells_what_holds_now(self):
+        told = {"name": "x86", "changed": True, "generation": 9}
+        for enabled, state, status in ((True, "enabled", 0), (False, "masked", 1)):
+            reply = dict(told, enabled=enabled, state=state, reason=None)
+            with self.subTest(state=state), Fake(Enable=reply) as fake:
+                done = call("enable", "x86", "--json", socket=fake.path)
+                self.assertEqual(self.document(done, status), reply)
+                self.assertEqual([name for name, _, _ in fake.calls], ["Enable"])
+
     def test_retry_exits_1_only_where_the_plugin_is_bad_again(self):
         rows = [("active", 0), ("disabled", 0), ("failed", 1), ("rejected", 1), ("missing", 1)]
         for state, status in rows:
