@@ -94,13 +94,25 @@ struct wish {
 	bool tells;		  /* the reply, what holds now */
 };
 
-/* That a plugin's state has changed is logged with the change. */
+/* That a plugin's state has changed is logged with the change; a failed one keeps it. */
+static enum log_level level_of(const struct daemon *daemon, const char *name)
+{
+	enum kp_state state;
+
+	if (!kp_registry_state(daemon->registry, name, &state))
+		return LOG_INFO;
+	return state == KP_STATE_ACTIVE || state == KP_STATE_DISABLED ||
+			       state == KP_STATE_PENDING
+		       ? LOG_DEBUG
+		       : LOG_INFO;
+}
+
 static void log_wish(
 	struct daemon *daemon, const struct call *call, const struct wish *wish)
 {
-	log_line(&daemon->log, strchr(wish->name, '/') ? LOG_INFO : LOG_DEBUG,
-		"%s: %s by uid %u%s%s", wish->name, wish->what, call_uid(call),
-		wish->reason[0] ? ": " : "", wish->reason);
+	log_line(&daemon->log, level_of(daemon, wish->name), "%s: %s by uid %u%s%s",
+		wish->name, wish->what, call_uid(call), wish->reason[0] ? ": " : "",
+		wish->reason);
 }
 
 /* One that changes nothing must hold, too, whatever went wrong before. */

@@ -6,9 +6,10 @@
  * from the one before.
  *
  * A state is worked out from, in this order: masked; a wrong manifest (rejected);
- * disabled_by_manifest; disabled_by_operator (by this name, or what is no duplicate
- * by its library or package); pending; what the verdict says; duplicate_of. A library (by
- * digest) and the name in a note belong to the first plugin in byte order of name that
+ * disabled_by_manifest; a verdict that it cannot be used (missing, rejected, failed,
+ * quarantined), unless it is probed again; disabled_by_operator (by this name, or what
+ * is no duplicate by its library or package); pending; active, or duplicate_of. A
+ * library (by digest) and the name in a note belong to the first plugin in byte order of name that
  * has them, even while it is disabled, failed or quarantined; what is rejected by itself
  * holds nothing. Kernels of an active plugin can be off by themselves:
  * disabled_by_operator, unproven, unavailable. A pending plugin's kernels stay as they

@@ -88,7 +88,15 @@ const char *kp_registry_disabled_as(const struct kp_registry *registry, const ch
 		       : NULL;
 }
 
-/* By manifest or decision; false: nobody turned it off. */
+/* What cannot be used anyway is shown as that: turned off, its failure would be hidden.
+ */
+static bool has_failed(const struct kp_plugin *plugin)
+{
+	return plugin->has_verdict && !plugin->pending &&
+	       plugin->verdict.state != KP_STATE_ACTIVE;
+}
+
+/* By manifest or decision; false: nobody turned it off, or it matters less. */
 static bool is_turned_off(const struct kp_registry *registry,
 	const struct kp_plugin *plugin, struct kp_standing *standing)
 {
@@ -106,7 +114,7 @@ static bool is_turned_off(const struct kp_registry *registry,
 	else if (plugin->has_manifest && !plugin->manifest.enabled)
 		stand(standing, KP_STATE_DISABLED, "disabled_by_manifest",
 			"its manifest says \"enabled\": false", "operator");
-	else if (disabled)
+	else if (disabled && !has_failed(plugin))
 		kp_standing_disabled(standing, disabled, plugin->name);
 	else if (!plugin->has_manifest && plugin->was_disabled)
 		stand(standing, KP_STATE_DISABLED, "disabled",

@@ -114,6 +114,33 @@ START_TEST(t48_a_duplicate_of_a_disabled_kernel_stays_off_when_that_one_leaves)
 END_TEST
 
 /* The decisions of an earlier run; a has no verdict yet, or will never have one. */
+static const char *const failures[] = {"rejected", "failed", "quarantined", "missing"};
+
+START_TEST(what_has_failed_is_shown_as_that_also_while_it_is_disabled)
+{
+	const char *state = failures[_i];
+	struct world *world = scene_begin();
+
+	disable(world, "before", "");
+	scene_put(world, scene_with(scene_plugin("before", 5), "state", state));
+	scene_put(world, scene_with(scene_plugin("after", 5), "state", state));
+	scene_must(world, world_scan(world, NULL));
+	disable(world, "after", "");
+	scene_is(world, "before", state);
+	scene_is(world, "after", state);
+	/* Mended, it is off: the decision held all the time. */
+	scene_put(world, scene_plugin("after", 5));
+	scene_must(world, world_scan(world, ""));
+	scene_is(world, "after", "disabled");
+	scene_selects(world, NULL);
+	enable(world, "after");
+	scene_is(world, "after", "active");
+	enable(world, "before");
+	scene_is(world, "before", state);
+	world_free(world);
+}
+END_TEST
+
 START_TEST(t48_a_cold_start_serves_no_duplicate_before_the_disabled_one_is_probed)
 {
 	struct world *world = scene_begin();
@@ -232,6 +259,9 @@ int main(void)
 	tcase_add_loop_test(tcase,
 		t48_a_cold_start_serves_no_duplicate_before_the_disabled_one_is_probed, 0,
 		4);
+	tcase_add_loop_test(tcase,
+		what_has_failed_is_shown_as_that_also_while_it_is_disabled, 0,
+		sizeof(failures) / sizeof(failures[0]));
 	tcase_add_test(
 		tcase, t48_what_was_disabled_before_its_verdict_is_known_afterwards);
 	tcase_add_test(tcase, other_libraries_are_not_turned_off_with_it);

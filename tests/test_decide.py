@@ -150,6 +150,11 @@ class Disabled(Case):
                 daemon.restart()
             daemon.settle()
             self.assertEqual(daemon.call("IsEnabled", name="h")["state"], "disabled")
+            listed = daemon.plugins()["h"]
+            self.assertEqual(listed["state"], "failed")
+            self.assertIsNotNone(listed["reason"])
+            reply = daemon.call("Enable", name="h")
+            self.assertEqual((reply["state"], reply["reason"]), ("failed", listed["reason"]))
 
     def test_words_and_changes_are_told(self):
         daemon = self.ranked()
