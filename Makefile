@@ -74,7 +74,12 @@ CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
 	asan ubsan lint format install uninstall clean tests programs
 
 # ---- what is made of what ---------------------------------------------------
-all: programs $(PLUGIN_SO) $(PLUGIN_CONF) ## build programs and plugins into build/
+all: programs $(PLUGIN_SO) $(PLUGIN_CONF) no-strays ## build programs and plugins into build/
+# A plugin whose folder has gone leaves the build, too: plugind would find it there.
+.PHONY: no-strays
+no-strays: $(PLUGIN_SO) $(PLUGIN_CONF)
+	@rm -f $(filter-out $(PLUGIN_SO) $(PLUGIN_CONF),\
+		$(wildcard $(BUILD)/plugins/*.so $(BUILD)/plugins/plugins.d/*.json))
 programs: $(PROGRAMS) $(DATA)
 
 $(BUILD)/plugind: $(DAEMON_OBJ) $(LIBKPLUG)
