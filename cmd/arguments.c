@@ -39,11 +39,26 @@ static const struct option *find_in(
 	return NULL;
 }
 
-static size_t offer(const struct option *table, const char **names, size_t count)
+/* Who mistypes keeps the first letter, or types a part. */
+static size_t offer(
+	const struct option *table, const char *typed, const char **names, size_t count)
 {
 	for (; table && table->name && count < OFFERED; table++)
-		names[count++] = table->name;
+		if (table->name[0] == typed[0] || strstr(table->name, typed))
+			names[count++] = table->name;
 	return count;
+}
+
+/* "disable", "select, why": whose the option is; "" for nobody's. */
+static const char *owners(const char *name, char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (size_t i = 0; commands[i]; i++)
+		if (find_in(commands[i]->options, name, strlen(name)))
+			used = kp_text_add(text, size, used, "%s%s", used ? ", " : "",
+				commands[i]->name);
+	return text;
 }
 
 static int unknown_option(const struct arguments *arguments, const char *word,
@@ -51,13 +66,17 @@ static int unknown_option(const struct arguments *arguments, const char *word,
 {
 	char name[64];
 	const char *names[OFFERED];
-	size_t count = offer(global_options, names, 0);
+	char whose[128];
 	const struct command *command = arguments->command;
-	count = offer(command ? command->options : NULL, names, count);
 	(void)kp_text_clean_bytes(word, size, name, sizeof(name));
 	const char *typed = name + strspn(name, "-");
+	size_t count = offer(global_options, typed, names, 0);
+	count = offer(command ? command->options : NULL, typed, names, count);
 	const char *nearest = kp_text_nearest(typed, names, count);
 	const char *where = command ? "" : " before a command";
+	if (*owners(typed, whose, sizeof(whose)))
+		return kp_diag_set(diag, "unknown_option", name,
+			"unknown option %s%s; it belongs to %s", name, where, whose);
 	if (nearest)
 		return kp_diag_set(diag, "unknown_option", name,
 			"unknown option %s%s; did you mean --%s?", name, where, nearest);

@@ -24,13 +24,17 @@ static bool wants_json(int argc, char **argv)
 static int read_timeout(struct session *session)
 {
 	const char *text = arguments_value(&session->arguments, "timeout");
-	session->timeout_ms = session->arguments.command->waits ? -1 : SESSION_TIMEOUT_MS;
+	const struct command *command = session->arguments.command;
+	session->timeout_ms = command && command->waits ? -1 : SESSION_TIMEOUT_MS;
 	if (!text)
 		return KP_EXIT_OK;
 	char *end;
 	errno = 0;
 	double seconds = strtod(text, &end);
-	if (end == text || *end || errno || !isfinite(seconds) || seconds <= 0 ||
+	if (end == text)
+		return output_refuse(&session->output, "bad_timeout", text,
+			"--timeout needs a number of seconds, not %s", text);
+	if (*end || errno || !isfinite(seconds) || seconds <= 0 ||
 		seconds > TIMEOUT_MOST_S)
 		return output_refuse(&session->output, "bad_timeout", text,
 			"--timeout %s: seconds above 0, at most %d, are expected", text,
@@ -48,10 +52,11 @@ static int run(struct session *session)
 			       : help_all(&session->output);
 	if (arguments_has(&session->arguments, "version") && !command)
 		return help_version(&session->output);
-	if (!command)
-		return help_usage(&session->output);
+	/* "--timeout list" has taken the command for a number. */
 	int status = read_timeout(session);
-	return status == KP_EXIT_OK ? command->run(session) : status;
+	if (status != KP_EXIT_OK)
+		return status;
+	return command ? command->run(session) : help_usage(&session->output);
 }
 
 int main(int argc, char **argv)

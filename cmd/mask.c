@@ -73,8 +73,8 @@ static int find_place(struct session *session, const char *name, struct place *p
 		field_text(place->layers, runtime ? "runtime_dir" : "mask_dir", NULL);
 	if (!dir)
 		return output_refuse(&session->output, "no_runtime_layer", name,
-			"--runtime is for the plugind of the system: this one has no "
-			"layer below /run; leave out --runtime");
+			"this plugind was given its own manifest directories, and the "
+			"runtime layer is none of them; leave out --runtime");
 	int n = snprintf(place->dir, sizeof(place->dir), "%s", dir);
 	if (dir[0] != '/' || n < 0 || (size_t)n >= sizeof(place->dir))
 		return output_refuse(&session->output, "bad_reply", "Layers",
@@ -246,8 +246,7 @@ static int run_unmask(struct session *session)
 }
 
 static const struct option options[] = {
-	{"runtime", NULL, "in the layer below /run, which does not survive a boot",
-		false},
+	{"runtime", NULL, "in the runtime layer, which does not survive a boot", false},
 	{NULL, NULL, NULL, false},
 };
 

@@ -2,8 +2,10 @@
 /* Asking for the candidates, and telling the nearest few. */
 #include "cmd/nearest.h"
 
+#include "cmd/command.h"
 #include "cmd/exclusion.h"
 #include "cmd/field.h"
+#include "lib/text.h"
 
 enum { SHOWN = 5, PREDICATES = 16 };
 
@@ -12,10 +14,25 @@ const struct question nearest_question = {
 			   {"selected", KP_JSON_STRING | KP_JSON_NULL, true},
 			   {"candidates", KP_JSON_ARRAY, true}}};
 
+/* Which of the given options `pluginctl why` takes, too: " with the same --sig --on". */
+static const char *same_options(
+	const struct arguments *arguments, char *text, size_t size)
+{
+	const struct option *option = why_command.options;
+	size_t used = 0;
+	text[0] = '\0';
+	for (; option->name; option++)
+		if (arguments_has(arguments, option->name))
+			used = kp_text_add(text, size, used, "%s --%s",
+				used ? "" : " with the same", option->name);
+	return text;
+}
+
 /* One line each, those that fail by the fewest predicates first. */
 static void put(
 	const struct session *session, const char *operation, const json_t *candidates)
 {
+	char same[256];
 	size_t shown = 0;
 	size_t count = json_array_size(candidates);
 	for (size_t failing = 0; failing < PREDICATES && shown < SHOWN; failing++)
@@ -30,11 +47,13 @@ static void put(
 			shown++;
 		}
 	if (count > shown)
-		output_remark(&session->output, "  and %zu more; see `pluginctl why %s`",
-			count - shown, operation);
+		output_remark(&session->output,
+			"  and %zu more; see `pluginctl why %s`%s", count - shown,
+			operation, same_options(&session->arguments, same, sizeof(same)));
 	else if (count > 0)
 		output_remark(&session->output,
-			"  `pluginctl why %s` has every predicate", operation);
+			"  `pluginctl why %s`%s has every predicate", operation,
+			same_options(&session->arguments, same, sizeof(same)));
 }
 
 int nearest_put(struct session *session, const json_t *request)

@@ -12,6 +12,7 @@
 #include "cmd/session.h"
 #include "lib/file.h"
 #include "lib/json.h"
+#include "lib/platform.h"
 #include "lib/text.h"
 
 enum { NAME_BYTES = 65, VALUE_BYTES = 256, PLATFORM_BYTES = 1 << 20 };
@@ -221,12 +222,22 @@ static bool is_file_name(const char *text)
 	return strchr(text, '/') || (size > 5 && strcmp(text + size - 5, ".json") == 0);
 }
 
+/* What the daemon would refuse, said here, where the file's name is known. */
+static int check_platform(const json_t *value, const char *file, struct kp_diag *diag)
+{
+	struct kp_platform platform;
+	if (kp_platform_from_json(value, &platform, diag) < 0)
+		return kp_diag_at(diag, file, 0, 0);
+	kp_platform_finish(&platform);
+	return 0;
+}
+
 /* A platform's name, or the file with one: the daemon need not be able to read it. */
 static int add_platform(const char *text, json_t *request, struct kp_diag *diag)
 {
 	char *bytes;
 	size_t size;
-	json_t *platform;
+	owned_json *platform = NULL;
 	if (!text || !is_file_name(text))
 		return add_text(request, "on", text, diag);
 	if (kp_file_read(AT_FDCWD, text, PLATFORM_BYTES, &bytes, &size, diag) < 0)
@@ -235,15 +246,13 @@ static int add_platform(const char *text, json_t *request, struct kp_diag *diag)
 	free(bytes);
 	if (result < 0)
 		return -1;
-	if (!json_is_object(platform)) {
-		kp_diag_set(diag, "bad_platform", text,
+	if (!json_is_object(platform))
+		return kp_diag_set(diag, "bad_platform", text,
 			"%s: a platform is an object, not %s", text,
 			kp_json_type_name(platform));
-		json_decref(platform);
+	if (check_platform(platform, text, diag) < 0)
 		return -1;
-	}
-	return json_object_set_new(request, "on", platform) < 0 ? kp_diag_no_memory(diag)
-								: 0;
+	return json_object_set(request, "on", platform) < 0 ? kp_diag_no_memory(diag) : 0;
 }
 
 int request_build(const struct arguments *arguments, const char *operation,

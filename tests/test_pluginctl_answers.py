@@ -312,6 +312,10 @@ class Selecting(Case):
             text = self.complaint(call("select", "gemm/mm", socket=fake.path), 1)
             self.assertIn("no kernel of gemm/mm is eligible", text)
             self.assertIn("avx512/mm  arch: required >= 4.0, actual 3.0", text)
+            self.assertIn("`pluginctl why gemm/mm` has every predicate", text)
+            asked = ["--trait", "d=1", "--sig=a=f32"]
+            text = self.complaint(call("select", "gemm/mm", *asked, socket=fake.path), 1)
+            self.assertIn("`pluginctl why gemm/mm` with the same --sig --trait has every", text)
             done = call("select", "gemm/mm", "--quiet", socket=fake.path)
             self.assertEqual((done.stdout, done.stderr, done.returncode), (b"", b"", 1))
 
@@ -378,6 +382,7 @@ class Selecting(Case):
 
     def test_a_platform_file_that_is_wrong_is_named_with_its_place(self):
         rows = [("{\n x", "json_syntax", ":2:"), ("[1]", "bad_platform", "an array")]
+        rows.append(('{"devices": [{"vendr": 1}]}', "unknown_key", "vendr"))
         rows.append((" " * ((1 << 20) + 1), "file_too_large", "1048576"))
         for text, code, word in rows:
             with tempfile.TemporaryDirectory() as place, self.subTest(code=code):

@@ -264,7 +264,7 @@ class Masking(Case):
 
         with self.fake() as fake:
             text = self.complaint(call("unmask", "x86", "--runtime", socket=fake.path), 2)
-            self.assertIn("this one has no layer below /run", text)
+            self.assertIn("this plugind was given its own manifest directories", text)
 
     def test_unmask_tells_of_the_mask_that_still_hides_it(self):
         self.layers["manifest_dirs"] = [self.dir, self.runtime, self.place.name]
