@@ -128,8 +128,8 @@ const struct command retry_command = {
 	.most = 1,
 	.summary = "Forget what is known of a plugin and probe it again",
 	.help = "Waits, and exits 1 where the plugin is rejected, failed, quarantined or "
-		"missing again. A disabled plugin is probed, too, but stays disabled, "
-		"which is no failure.",
+		"missing again. A disabled plugin is probed, too; where it works it "
+		"stays disabled, which is no failure.",
 	.waits = true,
 	.run = run_retry,
 };

@@ -5,6 +5,7 @@ import unittest
 
 import fake_plugind as fakes
 from fake_plugind import Fake
+from harness import CRASH, Daemon, kernel
 from pluginctl import Case, call
 
 
@@ -47,6 +48,31 @@ class Waiting(Case):
         with Fake(Status=None) as fake:
             done = call("status", "--wait", "--timeout", "0.05", socket=fake.path)
             self.assertIn("did not answer within 0.05 s", self.complaint(done, 6))
+
+
+class Together(Case):
+    """With the real plugind."""
+
+    def setUp(self):
+        self.daemon = self.enterContext(Daemon())
+        self.daemon.add("fine", [kernel()])
+        self.daemon.add("bad", before=CRASH)
+
+    def ctl(self, *args, status=0):
+        return self.good(call(*args, socket=self.daemon.socket), status)
+
+    def test_reload_tells_of_good_and_bad_ones_and_of_one_that_is_named(self):
+        text = self.ctl("reload")
+        self.assertRegex(text, r"(?m)^added +fine  active$")
+        self.assertRegex(text, r"(?m)^added +bad  failed: ")
+        self.assertRegex(self.ctl("reload", "fine"), r"^unchanged +fine  active\n$")
+
+    def test_retry_of_a_disabled_plugin_fails_only_where_it_is_broken(self):
+        self.ctl("reload")
+        self.ctl("disable", "fine", "bad")
+        self.assertRegex(self.ctl("retry", "fine"), "^fine: disabled: ")
+        self.assertRegex(self.ctl("retry", "bad", status=1), "^bad: failed: ")
+        self.assertEqual(self.ctl("is-enabled", "fine", status=1), "disabled\n")
 
 
 if __name__ == "__main__":
