@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/client.h"
+#include "lib/text.h"
 
 struct call {
 	struct client *client; /* NULL: has left */
@@ -153,6 +154,10 @@ void call_fail(struct call *call, const struct kp_diag *diag, const char *neares
 {
 	const char *error = kp_error_name(diag->code);
 	json_t *parameters = kp_diag_json(diag);
+	char offered[KP_TEXT_OFFER];
+
+	if (!nearest)
+		nearest = kp_text_offered(diag->message, offered, sizeof(offered));
 	if (parameters && has_nearest(error) &&
 		json_object_set_new(parameters, "nearest",
 			nearest ? json_string(nearest) : json_null()) < 0) {

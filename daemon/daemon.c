@@ -20,6 +20,7 @@
 #include "daemon/state.h"
 #include "daemon/watch.h"
 #include "lib/interface.h"
+#include "lib/json.h"
 #include "lib/version.h"
 
 enum {
@@ -102,6 +103,17 @@ static enum log_level level_of(enum kp_state state)
 	}
 }
 
+/* Nobody asks about a plugin that works: what is odd about it is said by itself. */
+static void log_oddities(struct log *log, const struct kp_change *change)
+{
+	const json_t *warning;
+	size_t i;
+
+	json_array_foreach ((json_t *)(uintptr_t)change->warnings, i, warning)
+		log_line(log, LOG_WARNING, "%s: [%s]: %s", change->plugin,
+			kp_json_text(warning, "code"), kp_json_text(warning, "message"));
+}
+
 static void on_change(void *context, const struct kp_change *change)
 {
 	struct daemon *daemon = context;
@@ -117,6 +129,8 @@ static void on_change(void *context, const struct kp_change *change)
 	else
 		log_line(&daemon->log, level_of(change->after), "%s: %s", change->plugin,
 			kp_state_name(change->after));
+	if (!change->is_gone && change->after == KP_STATE_ACTIVE)
+		log_oddities(&daemon->log, change);
 }
 
 static void on_files_changed(void *context)

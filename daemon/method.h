@@ -51,7 +51,10 @@ void call_reply(struct call *call, json_t *parameters);
 void call_reply_text(struct call *call, const char *parameters, size_t size);
 /* One of several; only with more. */
 void call_reply_continues(struct call *call, json_t *parameters);
-/* An error by its code (kp_error_name); nearest may be NULL. Also the last reply. */
+/*
+ * An error by its code (kp_error_name). Also the last reply. nearest may be NULL: what
+ * the message offers at its end, if anything.
+ */
 void call_fail(struct call *call, const struct kp_diag *diag, const char *nearest);
 /* An error with parameters of its own; takes them. */
 void call_fail_with(struct call *call, const char *error, json_t *parameters);

@@ -17,21 +17,6 @@ enum { REASON_MOST = 512 };
 
 /* ---- names ---- */
 
-/* The nearest plugin of "plugin" or "plugin/kernel", or NULL. */
-static const char *nearest(const struct daemon *daemon, const char *name)
-{
-	char plugin[128];
-	size_t n = strcspn(name, "/");
-	if (n >= sizeof(plugin))
-		return NULL;
-	memcpy(plugin, name, n);
-	plugin[n] = '\0';
-	enum kp_state state;
-	if (kp_registry_state(daemon->registry, plugin, &state))
-		return NULL;
-	return kp_registry_nearest(daemon->registry, plugin);
-}
-
 /* Answers the call when there is no such plugin or kernel. */
 static bool resolves(struct daemon *daemon, struct call *call, const char *name)
 {
@@ -40,7 +25,7 @@ static bool resolves(struct daemon *daemon, struct call *call, const char *name)
 	daemon_table(daemon);
 	if (kp_registry_resolve(daemon->registry, name, &diag) == 0)
 		return true;
-	call_fail(call, &diag, nearest(daemon, name));
+	call_fail(call, &diag, NULL);
 	return false;
 }
 

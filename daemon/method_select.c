@@ -10,36 +10,12 @@
 #include "lib/json.h"
 #include "lib/message.h"
 #include "lib/select.h"
-#include "lib/text.h"
-
-static const char *nearest_operation(
-	const struct kp_table *table, const char *operation, const char ***operations)
-{
-	size_t n = 0;
-	*operations = kp_table_operations(table);
-	while (*operations && (*operations)[n])
-		n++;
-	return *operations ? kp_text_nearest(operation, *operations, n) : NULL;
-}
-
-static void fail_request(
-	struct daemon *daemon, struct call *call, const struct kp_diag *diag)
-{
-	const char **operations = NULL;
-	const char *nearest = NULL;
-
-	if (strcmp(diag->code, "unknown_operation") == 0)
-		nearest = nearest_operation(
-			&daemon->generation.table, diag->object, &operations);
-	call_fail(call, diag, nearest);
-	free(operations);
-}
 
 static void fail_decision(struct daemon *daemon, struct call *call,
 	const struct kp_request *request, const struct kp_diag *diag)
 {
 	if (strcmp(diag->code, "override_ineligible") != 0) {
-		fail_request(daemon, call, diag);
+		call_fail(call, diag, NULL);
 		return;
 	}
 	json_t *parameters = kp_diag_json(diag);
@@ -79,7 +55,7 @@ static void decide(struct daemon *daemon, struct call *call, bool explain)
 	struct kp_diag diag;
 
 	if (kp_request_from_json(table, asked, &request, &diag) < 0) {
-		fail_request(daemon, call, &diag);
+		call_fail(call, &diag, NULL);
 		return;
 	}
 	if (kp_select(table, &request, &decision, &diag) < 0) {

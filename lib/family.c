@@ -56,6 +56,19 @@ const struct kp_family *kp_families_find(
 	return NULL;
 }
 
+const char *kp_families_nearest(const struct kp_families *families, const char *operation)
+{
+	const char **names = calloc(families->count + 1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	for (size_t i = 0; i < families->count; i++)
+		names[i] = families->items[i].operation;
+	const char *nearest = kp_text_nearest(operation, names, families->count);
+	free(names);
+	return nearest;
+}
+
 void kp_family_finish(struct kp_family *family)
 {
 	if (!family)

@@ -190,6 +190,9 @@ int kp_families_read(const char *dir, struct kp_families *families,
 
 const struct kp_family *kp_families_find(
 	const struct kp_families *families, const char *operation);
+/* The operation that may have been meant by one that nobody describes, or NULL. */
+const char *kp_families_nearest(
+	const struct kp_families *families, const char *operation);
 void kp_family_finish(struct kp_family *family);
 void kp_families_finish(struct kp_families *families);
 

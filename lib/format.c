@@ -119,6 +119,14 @@ static bool is_ambiguous(const char *word)
 	       strcmp(word, "float8") == 0;
 }
 
+/* Names this short are all alike: with more than a third wrong it is another word. */
+static const char *close_one(const char *word, const char *const names[KP_ELEMENTS])
+{
+	const char *nearest = kp_text_nearest(word, names, KP_ELEMENTS);
+	return nearest && 3 * kp_text_distance(word, nearest) <= strlen(word) ? nearest
+									      : NULL;
+}
+
 static int unknown_dtype(const struct reader *r, const char *at, const char *word)
 {
 	const char *names[KP_ELEMENTS];
@@ -130,7 +138,7 @@ static int unknown_dtype(const struct reader *r, const char *at, const char *wor
 		names[i] = kp_element_name((enum kp_element)i);
 	const char *ours = habit(word);
 	if (!ours)
-		ours = kp_text_nearest(word, names, KP_ELEMENTS);
+		ours = close_one(word, names);
 	if (ours)
 		return wrong(r, at, "unknown dtype %s; write %s", word, ours);
 	return wrong(r, at,

@@ -142,18 +142,32 @@ static int check_kernel(
 	return 0;
 }
 
-static void warn(const struct kp_spec *spec, const struct kp_family *family,
+/* Its own operation, or a slip of the pen: then no request ever reaches it. */
+static void warn_unknown(const struct kp_spec *spec, const struct kp_families *families,
 	struct kp_diags *warnings)
+{
+	const char *nearest = kp_families_nearest(families, spec->operation);
+	struct kp_diag diag;
+
+	if (nearest)
+		kp_diag_set(&diag, "unknown_family", spec->operation,
+			"kernel %s: no family describes %s; did you mean %s?", spec->name,
+			spec->operation, nearest);
+	else
+		kp_diag_set(&diag, "unknown_family", spec->operation,
+			"kernel %s: no family describes %s; only a request with the "
+			"exact signature selects it",
+			spec->name, spec->operation);
+	kp_diags_add(warnings, &diag);
+}
+
+static void warn(const struct kp_spec *spec, const struct kp_family *family,
+	const struct kp_families *families, struct kp_diags *warnings)
 {
 	struct kp_diag diag;
 
 	if (!family) {
-		kp_diag_set(&diag, "unknown_family", spec->operation,
-			"kernel %s: no family describes %s; only a request with the "
-			"exact "
-			"signature selects it",
-			spec->name, spec->operation);
-		kp_diags_add(warnings, &diag);
+		warn_unknown(spec, families, warnings);
 	} else if (spec->revision > family->revision) {
 		kp_diag_set(&diag, "newer_revision", spec->operation,
 			"kernel %s: written for revision %u of %s, known here is %u",
@@ -177,7 +191,7 @@ int kp_note_check(struct kp_note *note, const struct kp_families *families, int 
 			kp_families_find(families, spec->operation), spec, i, diag};
 		result = check_kernel(&subject, offset, signature);
 		if (result == 0)
-			warn(spec, subject.family, warnings);
+			warn(spec, subject.family, families, warnings);
 	}
 	free(signature);
 	for (size_t i = 0; i < note->n_kernels && result == 0; i++)

@@ -9,9 +9,9 @@
  * disabled_by_manifest; a verdict that it cannot be used (missing, rejected, failed,
  * quarantined), unless it is probed again; disabled_by_operator (by this name, or what
  * is no duplicate by its library or package); pending; active, or duplicate_of. A
- * library (by digest) and the name in a note belong to the first plugin in byte order of name that
- * has them, even while it is disabled, failed or quarantined; what is rejected by itself
- * holds nothing. Kernels of an active plugin can be off by themselves:
+ * library (by digest) and the name in a note belong to the first plugin in byte order of
+ * name that has them, even while it is disabled, failed or quarantined; what is rejected
+ * by itself holds nothing. Kernels of an active plugin can be off by themselves:
  * disabled_by_operator, unproven, unavailable. A pending plugin's kernels stay as they
  * were.
  *
@@ -43,6 +43,7 @@ struct kp_change {
 	enum kp_state before, after;
 	bool is_new, is_gone;
 	const char *code, *message; /* NULL when active */
+	const json_t *warnings;	    /* of its library, as PluginInfo has them; or NULL */
 };
 typedef void kp_change_fn(void *context, const struct kp_change *change);
 

@@ -173,7 +173,7 @@ static void tell(const struct kp_registry *registry, const struct kp_plugin *plu
 	enum kp_state before, bool is_new)
 {
 	struct kp_change change = {plugin->name, before, plugin->state, is_new, false,
-		plugin->code, plugin->message};
+		plugin->code, plugin->message, plugin->warnings};
 	if (registry->changed)
 		registry->changed(registry->context, &change);
 }

@@ -68,7 +68,7 @@ static void remove_plugin(struct kp_registry *registry, size_t i)
 {
 	struct kp_plugin *plugin = registry->plugins[i];
 	struct kp_change change = {plugin->name, plugin->state, plugin->state, false,
-		true, plugin->code, plugin->message};
+		true, plugin->code, plugin->message, NULL};
 
 	registry->count--;
 	memmove(registry->plugins + i, registry->plugins + i + 1,

@@ -146,8 +146,7 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Levenshtein distance over at most 64 bytes each, without regard to case. */
-static size_t distance(const char *a, const char *b)
+size_t kp_text_distance(const char *a, const char *b)
 {
 	size_t row[NAME_MAX_BYTES + 1];
 	size_t m = strnlen(a, NAME_MAX_BYTES);
@@ -178,7 +177,7 @@ const char *kp_text_nearest(const char *wanted, const char *const *names, size_t
 	size_t limit = length / 3 + 1;
 	size_t best = limit + 1;
 	for (size_t i = 0; i < count; i++) {
-		size_t d = distance(wanted, names[i]);
+		size_t d = kp_text_distance(wanted, names[i]);
 		if (d < best && d < length) {
 			best = d;
 			nearest = names[i];
@@ -186,6 +185,8 @@ const char *kp_text_nearest(const char *wanted, const char *const *names, size_t
 	}
 	return nearest;
 }
+
+static const char offer_words[] = "; did you mean ";
 
 const char *kp_text_offer(const char *wanted, const char *const *names, size_t count,
 	const char *list, char text[KP_TEXT_OFFER])
@@ -196,7 +197,7 @@ const char *kp_text_offer(const char *wanted, const char *const *names, size_t c
 
 	text[0] = '\0';
 	if (nearest)
-		(void)snprintf(text, KP_TEXT_OFFER, "; did you mean %s?", nearest);
+		(void)snprintf(text, KP_TEXT_OFFER, "%s%s?", offer_words, nearest);
 	if (nearest || !list || count == 0)
 		return text;
 	used = kp_text_add(text, KP_TEXT_OFFER, used, "; %s", list);
@@ -211,4 +212,18 @@ const char *kp_text_offer(const char *wanted, const char *const *names, size_t c
 			text, KP_TEXT_OFFER, used, "%s %s", i ? "," : "", names[i]);
 	}
 	return text;
+}
+
+const char *kp_text_offered(const char *sentence, char *name, size_t size)
+{
+	const char *from = NULL;
+
+	for (const char *at = strstr(sentence, offer_words); at;
+		at = strstr(from, offer_words))
+		from = at + strlen(offer_words);
+	size_t length = from ? strlen(from) : 0;
+	if (length < 2 || length > size || from[length - 1] != '?')
+		return NULL;
+	(void)snprintf(name, size, "%.*s", (int)length - 1, from);
+	return name;
 }

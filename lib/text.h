@@ -38,6 +38,9 @@ size_t kp_text_utf8_length(const char *bytes, size_t length);
 bool kp_text_is_name(const char *text);
 extern const char kp_text_name_rule[]; /* the rule in words */
 
+/* Levenshtein distance over at most 64 bytes each, without regard to case. */
+size_t kp_text_distance(const char *a, const char *b);
+
 /*
  * The entry of `names` that is closest to `wanted` by edit distance, ignoring case, or
  * NULL when none is close enough to be what somebody meant: a third of the characters
@@ -52,5 +55,8 @@ const char *kp_text_nearest(const char *wanted, const char *const *names, size_t
 enum { KP_TEXT_OFFER = 320 };
 const char *kp_text_offer(const char *wanted, const char *const *names, size_t count,
 	const char *list, char text[KP_TEXT_OFFER]);
+
+/* The X that a sentence offers at its end, copied; NULL when it offers none. */
+const char *kp_text_offered(const char *sentence, char *name, size_t size);
 
 #endif

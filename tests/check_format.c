@@ -86,6 +86,9 @@ static const struct {
 	{"a=f8_e4m3", "write f8_e4m3fn"},
 	{"a=int8", "write i8"},
 	{"a=f33", "write f32"},
+	{"a=foo", "the dtypes are f64 f32 "},
+	{"a=xyz", "the dtypes are f64 f32 "},
+	{"a=i9", "the dtypes are f64 f32 "},
 	{"a=quaternion", "the dtypes are f64 f32"},
 	{"a=averyveryverylongformatname:f32", "a format is too long"},
 };

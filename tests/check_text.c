@@ -196,6 +196,38 @@ START_TEST(nothing_is_nearest_among_none)
 }
 END_TEST
 
+static const struct {
+	const char *sentence, *name;
+} sentences[] = {
+	{"there is no plugin x68; did you mean x86?", "x86"},
+	{"there is no plugin x; did you mean evil?; did you mean x86?", "x86"},
+	{"there is no kernel b/agian; did you mean b/again?", "b/again"},
+	{"there is no plugin x68; did you mean x86? enable it", NULL},
+	{"there is no plugin x68; did you mean ?", NULL},
+	{"there is no plugin x68; did you mean ", NULL},
+	{"there is no plugin x68; did you mean a_name_without_room?", NULL},
+	{"there is no plugin x68", NULL},
+	{"", NULL},
+};
+
+START_TEST(what_a_sentence_offers_is_found_at_its_end)
+{
+	char name[16];
+
+	ck_assert_pstr_eq(kp_text_offered(sentences[_i].sentence, name, sizeof(name)),
+		sentences[_i].name);
+}
+END_TEST
+
+START_TEST(what_is_offered_is_what_was_nearest)
+{
+	char text[KP_TEXT_OFFER], name[16];
+
+	kp_text_offer("refrence", offered, 4, NULL, text);
+	ck_assert_pstr_eq(kp_text_offered(text, name, sizeof(name)), "reference");
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("text");
@@ -210,6 +242,9 @@ int main(void)
 	tcase_add_loop_test(
 		tcase, nearest_name_is_one_that_somebody_may_have_meant, 0, WISHES);
 	tcase_add_test(tcase, nothing_is_nearest_among_none);
+	tcase_add_loop_test(tcase, what_a_sentence_offers_is_found_at_its_end, 0,
+		sizeof(sentences) / sizeof(sentences[0]));
+	tcase_add_test(tcase, what_is_offered_is_what_was_nearest);
 	tcase_add_loop_test(tcase, an_offer_is_the_nearest_or_all_there_are, 0,
 		sizeof(offers) / sizeof(offers[0]));
 	tcase_add_test(tcase, an_offer_of_too_many_ends_at_a_whole_name);

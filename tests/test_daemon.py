@@ -610,6 +610,17 @@ class Kept(Case):
             self.assertIn(name, warnings[0]["message"])
             self.assertEqual(daemon.plugins()["a"]["state"], "active")
 
+    def test_what_is_odd_about_a_plugin_is_logged_when_it_becomes_active(self):
+        daemon = self.daemon(start=False, options=["--log-level=warning"])
+        daemon.add("typo", [kernel("k", "elementwise/sqare")])
+        daemon.add("right", [kernel("k")])
+        daemon.start()
+        daemon.settle()
+        odd = [row for row in daemon.log().splitlines() if "unknown_family" in row]
+        self.assertEqual(len(odd), 1, daemon.log())
+        self.assertIn("did you mean elementwise/square?", odd[0])
+        self.assertEqual(daemon.plugins()["typo"]["state"], "active")
+
     def test_names_that_do_not_exist_are_refused_with_the_nearest(self):
         daemon = self.stopped()
         daemon.add("alpha")

@@ -230,6 +230,25 @@ class Disabled(Case):
         self.assertEqual(caught.exception.code, "reason_too_long")
         self.assertEqual(self.selected(daemon), "c/square")
 
+    def test_an_offer_of_the_message_is_a_member_of_the_reply(self):
+        daemon = self.ranked()
+        daemon.add("x86", [kernel("gemm", priority=2)])
+        daemon.call("Reload")
+        for method, parameters, nearest in [
+            ("Disable", {"name": "x86/gem"}, "x86/gemm"),
+            ("IsEnabled", {"name": "b/agian"}, "b/again"),
+            ("Enable", {"name": "x68"}, "x86"),
+            ("Enable", {"name": "zzzzzz/square"}, None),
+            ("Select", {"request": {"operation": SQUARE, "objective": "latensy"}}, "latency"),
+            ("Select", {"request": {"operation": SQUARE, "on": "x86-64-v33"}}, "x86-64-v3"),
+            ("Select", {"request": {"operation": SQUARE, "override": "squre"}}, "a/square"),
+            ("Explain", {"request": {"operation": "elementwise/sqare"}}, SQUARE),
+        ]:
+            with self.subTest(method=method, parameters=parameters):
+                with self.assertRaises(VarlinkError) as caught:
+                    daemon.call(method, **parameters)
+                self.assertEqual(caught.exception.parameters["nearest"], nearest)
+
     def test_many_at_once_are_all_kept(self):
         daemon = self.daemon(start=False)
         names = [f"p{i:02}" for i in range(24)]

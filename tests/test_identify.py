@@ -352,6 +352,18 @@ class Note(Case):
                 info = self.info(self.kernel(**more))
                 self.assertEqual([row["code"] for row in info["warnings"]], [code])
 
+    def test_the_operation_that_was_meant_is_offered(self):
+        for operation, meant in (
+            ("gemm/mn", "did you mean gemm/mm?"),
+            ("elementwise/sqare", "did you mean elementwise/square?"),
+            ("elementwize/square", "did you mean elementwise/square?"),
+            ("acoustics/reverberate", "only a request with the exact signature"),
+        ):
+            with self.subTest(operation=operation):
+                warnings = self.info(self.kernel(operation=operation))["warnings"]
+                self.assertEqual([row["code"] for row in warnings], ["unknown_family"])
+                self.assertIn(meant, warnings[0]["message"])
+
     def test_n03_a_stripped_library_keeps_its_note(self):
         for options in (["-d"], [], ["--strip-all"]):
             subprocess.run(["strip", *options, "-o", self.path(), fixture("plain")], check=True)
