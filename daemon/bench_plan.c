@@ -3,11 +3,13 @@
 #include "daemon/bench_plan.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/bench_rows.h"
 #include "daemon/bench_traits.h"
+#include "lib/json.h"
 #include "lib/select.h"
 
 static const double time_preset_s = 0.5;
@@ -177,4 +179,24 @@ void bench_plan_finish(struct bench_plan *plan)
 	free(plan->remark);
 	free(plan->trouble);
 	*plan = (struct bench_plan){0};
+}
+
+int bench_plan_offer(const json_t *candidates, const char *name, struct kp_diag *diag)
+{
+	size_t count = 0, most = json_array_size(candidates);
+	char **names = calloc(most + 1, sizeof(*names));
+	const json_t *candidate;
+	size_t i;
+
+	json_array_foreach ((json_t *)(uintptr_t)candidates, i, candidate) {
+		const char *id = kp_json_text(candidate, "kernel");
+		if (names && (names[count] = strndup(id, strcspn(id, "/"))))
+			count++;
+	}
+	if (names)
+		(void)kp_diag_offer(diag, name, (const char *const *)names, count);
+	while (count > 0)
+		free(names[--count]);
+	free(names);
+	return -1;
 }

@@ -77,4 +77,10 @@ void bench_plan_look(struct bench_plan *plan, size_t row, const struct kp_table 
 	const struct kp_registry *registry);
 void bench_plan_finish(struct bench_plan *plan);
 
+/*
+ * A plugin stands for its kernels: where no kernel's name is near, that of a candidate's
+ * plugin is offered. Returns -1.
+ */
+int bench_plan_offer(const json_t *candidates, const char *name, struct kp_diag *diag);
+
 #endif

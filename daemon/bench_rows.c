@@ -267,7 +267,9 @@ static int add_named(struct bench_plan *plan, const struct kp_table *table,
 		if (plan->n_rows > before || has_plugin(plan, shape, name))
 			continue;
 		if (add_kernel(plan, table, registry, shape, candidates, name, diag) < 0)
-			return -1;
+			return strchr(name, '/')
+				       ? -1
+				       : bench_plan_offer(candidates, name, diag);
 	}
 	return 0;
 }

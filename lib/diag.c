@@ -51,6 +51,22 @@ int kp_diag_rename(struct kp_diag *diag, const char *object)
 	return kp_diag_at(diag, said.file, said.line, said.column);
 }
 
+int kp_diag_offer(
+	struct kp_diag *diag, const char *wanted, const char *const *names, size_t count)
+{
+	char offer[KP_TEXT_OFFER];
+	size_t used;
+
+	if (!diag || kp_text_offered(diag->message, offer, sizeof(offer)))
+		return -1;
+	used = strlen(diag->message);
+	kp_text_offer(wanted, names, count, NULL, offer);
+	/* Half an offer is another one. */
+	if (used + strlen(offer) < sizeof(diag->message))
+		memcpy(diag->message + used, offer, strlen(offer) + 1);
+	return -1;
+}
+
 int kp_diag_no_memory(struct kp_diag *diag)
 {
 	return kp_diag_set(diag, "no_memory", NULL, "memory is exhausted");

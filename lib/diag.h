@@ -42,6 +42,13 @@ int kp_diag_at(struct kp_diag *diag, const char *file, unsigned line, unsigned c
  */
 int kp_diag_rename(struct kp_diag *diag, const char *object);
 
+/*
+ * Ends a message that offers nothing yet with the nearest of further names for
+ * `wanted`, if one is near. Returns -1.
+ */
+int kp_diag_offer(
+	struct kp_diag *diag, const char *wanted, const char *const *names, size_t count);
+
 /* For a failed allocation: code "no_memory". Returns -1. */
 int kp_diag_no_memory(struct kp_diag *diag);
 

@@ -8,6 +8,8 @@
 #include "lib/predicate.h"
 #include "lib/rank.h"
 
+enum { SOLUTIONS_OFFERED = 256 };
+
 static unsigned skipped(const struct kp_query *query)
 {
 	return query->request->force ? KP_SKIP_FIT : 0;
@@ -77,6 +79,33 @@ static int take_solution(const struct kp_query *query, uint32_t solution,
 	return result;
 }
 
+static const char *solution_of(const struct kp_query *query, size_t kernel)
+{
+	return kp_table_text(
+		query->table, kp_load32(kp_table_profile(query->table,
+						kp_table_kernel(query->table, kernel)) +
+					KP_PROFILE_SOLUTION));
+}
+
+/* Where no kernel's name is near, a solution may be meant. */
+static void offer_solution(
+	const struct kp_query *query, const char *value, struct kp_diag *diag)
+{
+	const char *names[SOLUTIONS_OFFERED];
+	struct kp_rank_walk walk;
+	size_t count = 0, kernel;
+
+	if (kp_rank_walk_init_all(&walk, query) < 0)
+		return;
+	while (count < SOLUTIONS_OFFERED && kp_rank_walk_next(&walk, &kernel)) {
+		const char *name = solution_of(query, kernel);
+		if (name[0])
+			names[count++] = name;
+	}
+	kp_rank_walk_finish(&walk);
+	(void)kp_diag_offer(diag, value, names, count);
+}
+
 /* A kernel's id or name goes before a solution. 1: taken; 0: *kernel was meant. */
 static int find(const struct kp_query *query, const char *value,
 	struct kp_decision *decision, size_t *kernel, struct kp_diag *diag)
@@ -94,8 +123,11 @@ static int find(const struct kp_query *query, const char *value,
 		if (result > 0 || *kernel != SIZE_MAX)
 			return result;
 	}
-	if (diag)
+	if (diag) {
 		*diag = why;
+		if (strcmp(why.code, "no_such_kernel") == 0 && !strchr(value, '/'))
+			offer_solution(query, value, diag);
+	}
 	return -1;
 }
 

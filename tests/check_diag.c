@@ -120,9 +120,31 @@ START_TEST(list_owns_copies_and_is_bounded)
 }
 END_TEST
 
+START_TEST(an_offer_is_made_once_and_whole)
+{
+	static const char *const names[] = {"reference", "triton"};
+	struct kp_diag diag, before;
+
+	kp_diag_set(&diag, "x", "refrence", "no refrence");
+	ck_assert_int_eq(kp_diag_offer(&diag, "refrence", names, 2), -1);
+	ck_assert_str_eq(diag.message, "no refrence; did you mean reference?");
+	kp_diag_offer(&diag, "tritom", names, 2);
+	ck_assert_str_eq(diag.message, "no refrence; did you mean reference?");
+	kp_diag_set(&diag, "x", "q", "no q");
+	kp_diag_offer(&diag, "q", names, 2);
+	ck_assert_str_eq(diag.message, "no q");
+	kp_diag_set(&diag, "x", "q", "%0760d", 0);
+	before = diag;
+	kp_diag_offer(&diag, "tritom", names, 2);
+	ck_assert_str_eq(diag.message, before.message);
+	ck_assert_int_eq(kp_diag_offer(NULL, "tritom", names, 2), -1);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("diag");
+	tcase_add_test(tcase, an_offer_is_made_once_and_whole);
 	tcase_add_test(tcase, set_fills_all_and_clears_the_place);
 	tcase_add_test(tcase, nobody_listening_is_no_fault);
 	tcase_add_test(tcase, t44_hostile_texts_are_cut_and_escaped);

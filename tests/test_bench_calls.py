@@ -28,6 +28,11 @@ class Requests(Measuring):
     def test_unknown_kernel_is_not_found(self):
         self.refuse("NotFound", "no_such_kernel", kernels=["nobody/nothing"])
 
+    def test_the_plugin_or_kernel_that_was_meant_is_offered(self):
+        for meant in (FAULTS, "other_operation", "zzzzzzzzzz"):
+            error = self.refuse("NotFound", "no_such_kernel", kernels=[meant[:-1]])
+            self.assertEqual(error["nearest"], FAULTS if meant == FAULTS else None)
+
     def test_kernel_of_another_operation_is_not_found(self):
         self.refuse("NotFound", "no_such_kernel", kernels=[FAULTS + "/other_operation"])
 

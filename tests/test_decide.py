@@ -242,6 +242,8 @@ class Disabled(Case):
             ("Select", {"request": {"operation": SQUARE, "objective": "latensy"}}, "latency"),
             ("Select", {"request": {"operation": SQUARE, "on": "x86-64-v33"}}, "x86-64-v3"),
             ("Select", {"request": {"operation": SQUARE, "override": "squre"}}, "a/square"),
+            ("Select", {"request": {"operation": SQUARE, "override": "bets"}}, "best"),
+            ("Select", {"request": {"operation": SQUARE, "override": "c/bets"}}, None),
             ("Explain", {"request": {"operation": "elementwise/sqare"}}, SQUARE),
         ]:
             with self.subTest(method=method, parameters=parameters):
