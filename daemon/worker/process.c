@@ -137,8 +137,9 @@ int process_hide(int fd)
 	unsigned end =
 		limit.rlim_cur < HIDE_BELOW ? (unsigned)limit.rlim_cur : HIDE_BELOW;
 	unsigned start = end / 4;
-	int hidden =
-		fcntl(fd, F_DUPFD_CLOEXEC, (int)(start + chosen % (end - start + 1)));
+	if (end == start)
+		return fd;
+	int hidden = fcntl(fd, F_DUPFD_CLOEXEC, (int)(start + chosen % (end - start)));
 	if (hidden < 0)
 		return fd;
 	(void)close(fd);
