@@ -310,7 +310,9 @@ class Unproven(Case):
 class Progress(Case):
     def test_status_with_more_tells_progress_until_nothing_is_pending(self):
         daemon = self.daemon(start=False)
-        daemon.add("h", before=HANG, manifest={"timeout_ms": 4000})
+        # One ends while the other is still pending, whatever came before the question.
+        daemon.add("g", before=HANG, manifest={"timeout_ms": 2500})
+        daemon.add("h", before=HANG, manifest={"timeout_ms": 4500})
         daemon.add_many(["a", "b", "c"])
         daemon.start()
         replies = daemon.call("Status", wait=True, more=True)
