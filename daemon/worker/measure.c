@@ -3,7 +3,10 @@
  * The job that runs one kernel on one case, in a process of its own:
  *
  * {"kind": "bench", "task": "reference" or "measure", "stored", "kernel", "config",
- *  "family", "signature", "shape", "attributes", "seed", "time_s"}
+ *  "family", "signature", "shape", "attributes", "seed", "time_s", "threads"}
+ *
+ * "threads" is how many run what the kernel gives to parallel_for: 1 where it is not
+ * given.
  *
  * "reference" runs the kernel once and writes its outputs to the descriptor that
  * came with the job. "measure" checks against what is there (no descriptor:

@@ -213,10 +213,26 @@ static int make_plan(struct measure_kernel *kernel, struct kp_diag *diag)
 	return judge(kernel, "plan", kernel->functions->plan(&kernel->call), diag);
 }
 
+/* "threads" of the job; one thread where it says nothing. */
+static int open_host(
+	struct measure_kernel *kernel, const json_t *job, struct kp_diag *diag)
+{
+	const json_t *asked = json_object_get(job, "threads");
+	json_int_t threads = asked ? json_integer_value(asked) : 1;
+	struct kp_diag cause;
+
+	if (threads < 0 || threads > KP_PARALLEL_MOST)
+		threads = 0;
+	if (measure_host_init(&kernel->host, (unsigned)threads, &cause) < 0)
+		return fail(diag, &cause);
+	return 0;
+}
+
 int measure_kernel_open(struct measure_kernel *kernel, const struct report *report,
 	const json_t *job, struct measure_case *c, struct kp_diag *diag)
 {
-	measure_host_init(&kernel->host);
+	if (open_host(kernel, job, diag) < 0)
+		return -1;
 	make_call(kernel, c);
 	report_stage(report, "bench load");
 	if (open_plugin(kernel, job, diag) < 0)

@@ -21,7 +21,7 @@ struct measure_kernel {
 };
 
 /*
- * Loads the plugin ("stored", "config" of the job), starts it, loads "kernel",
+ * Loads the plugin ("stored", "config", "threads" of the job), starts it, loads "kernel",
  * asks what it needs and plans, as a host does. The codes are verdicts:
  * unavailable, unsupported, error. Zero it first; it must not move afterwards.
  */
@@ -35,7 +35,7 @@ void measure_kernel_close(struct measure_kernel *kernel, const struct report *re
 /* A raw status: 0 is KP_OK. For timing. */
 static inline int measure_kernel_call(struct measure_kernel *kernel)
 {
-	kernel->host.used = 0;
+	measure_host_reset(&kernel->host);
 	return kernel->functions->run(&kernel->call);
 }
 
