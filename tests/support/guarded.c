@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As a float a number that is none, so that reading it spoils a result. */
-static const uint32_t poison = 0x7fc5a5a5;
+#include "lib/element.h"
+
+/* Numbers that are none, so that reading one spoils a result. */
+static const uint32_t poison32 = 0x7fc5a5a5;
+static const uint16_t poison16 = 0x7fc5;
 
 /* Odd, so that the tensor starts at an address that is aligned to an element only. */
 enum { BAND = 67 };
@@ -28,6 +31,34 @@ static void lay_out(struct guarded *guarded, enum guarded_layout layout)
 	guarded->total = step + 2 * BAND;
 }
 
+static bool is_half(const struct guarded *guarded)
+{
+	return guarded->bytes == sizeof(poison16);
+}
+
+static bool is_poison(const struct guarded *guarded, const void *element)
+{
+	const void *poison =
+		is_half(guarded) ? (const void *)&poison16 : (const void *)&poison32;
+
+	return memcmp(element, poison, guarded->bytes) == 0;
+}
+
+static char *slot(const struct guarded *guarded, int64_t i)
+{
+	return (char *)guarded->memory + i * (int64_t)guarded->bytes;
+}
+
+static void spoil(struct guarded *guarded)
+{
+	for (int64_t i = 0; i < guarded->total; i++) {
+		if (is_half(guarded))
+			memcpy(slot(guarded, i), &poison16, sizeof(poison16));
+		else
+			memcpy(slot(guarded, i), &poison32, sizeof(poison32));
+	}
+}
+
 void guarded_init(struct guarded *guarded, uint8_t code, enum guarded_layout layout,
 	int rank, const int64_t *extents)
 {
@@ -43,17 +74,17 @@ void guarded_init(struct guarded *guarded, uint8_t code, enum guarded_layout lay
 	tensor->shape = guarded->shape;
 	tensor->strides = guarded->strides;
 	tensor->device.type = KP_DEVICE_CPU;
-	tensor->dtype = (struct kp_dtype){code, 32, 1};
+	tensor->dtype = (struct kp_dtype){code, code == KP_CODE_BFLOAT ? 16 : 32, 1};
+	guarded->bytes = tensor->dtype.bits / 8;
 	lay_out(guarded, layout);
-	guarded->memory = malloc((size_t)guarded->total * sizeof(uint32_t));
+	guarded->memory = malloc((size_t)guarded->total * guarded->bytes);
 	if (!guarded->memory)
 		abort();
-	for (int64_t i = 0; i < guarded->total; i++)
-		guarded->memory[i] = poison;
-	tensor->data = guarded->memory + BAND;
+	spoil(guarded);
+	tensor->data = slot(guarded, BAND);
 	if (layout == GUARDED_REVERSED && extents[0] > 0) {
 		tensor->data =
-			(float *)tensor->data + (extents[0] - 1) * guarded->strides[0];
+			slot(guarded, BAND + (extents[0] - 1) * guarded->strides[0]);
 		guarded->strides[0] = -guarded->strides[0];
 	}
 }
@@ -72,17 +103,22 @@ void *guarded_at(const struct guarded *guarded, int64_t i)
 		offset += i % guarded->shape[d] * guarded->strides[d];
 		i /= guarded->shape[d];
 	}
-	return (float *)guarded->tensor.data + offset;
+	return (char *)guarded->tensor.data + offset * (int64_t)guarded->bytes;
+}
+
+static enum kp_element element_of(const struct guarded *guarded)
+{
+	return is_half(guarded) ? KP_BF16 : KP_F32;
 }
 
 float guarded_get(const struct guarded *guarded, int64_t i)
 {
-	return *(const float *)guarded_at(guarded, i);
+	return (float)kp_element_load(element_of(guarded), guarded_at(guarded, i));
 }
 
-void guarded_set(const struct guarded *guarded, int64_t i, float value)
+void guarded_set(const struct guarded *guarded, int64_t i, double value)
 {
-	*(float *)guarded_at(guarded, i) = value;
+	kp_element_store(element_of(guarded), guarded_at(guarded, i), value);
 }
 
 void guarded_set_int(const struct guarded *guarded, int64_t i, int32_t value)
@@ -98,20 +134,12 @@ void guarded_fill(const struct guarded *guarded, uint64_t seed)
 	}
 }
 
-static bool is_poison(const void *element)
-{
-	uint32_t bits;
-
-	memcpy(&bits, element, sizeof(bits));
-	return bits == poison;
-}
-
 static int64_t poisoned(const struct guarded *guarded)
 {
 	int64_t count = 0;
 
 	for (int64_t i = 0; i < guarded->total; i++)
-		count += guarded->memory[i] == poison;
+		count += is_poison(guarded, slot(guarded, i));
 	return count;
 }
 
@@ -125,7 +153,7 @@ bool guarded_intact(const struct guarded *guarded)
 	int64_t written = 0;
 
 	for (int64_t i = 0; i < guarded->count; i++)
-		written += !is_poison(guarded_at(guarded, i));
+		written += !is_poison(guarded, guarded_at(guarded, i));
 	return poisoned(guarded) + written == guarded->total;
 }
 
