@@ -11,15 +11,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/bench_run.h"
+#include "daemon/bench_task.h"
 #include "lib/file.h"
 
 enum {
 	LOST_MOST = 3,	       /* workers that nobody is to blame for */
 	REFERENCE_MS = 120000, /* plain C on the largest shapes takes its time */
-	SLOWNESS = 50,	       /* a kernel may be so many times slower than it */
 	UNKNOWN_CALL_MS = 1000,
-	SAMPLING = 12, /* times time_s: 10 at most for samples, and the warm-up */
 };
 
 struct bench {
@@ -36,7 +34,7 @@ struct bench {
 	bool cancelled, ended;
 
 	/* What the worker has said. */
-	json_t *report, *fault;
+	json_t *report, *fault, *at_case;
 
 	/* The reference's results for one shape. */
 	size_t computed; /* shape, or SIZE_MAX */
@@ -55,6 +53,7 @@ static void bench_free(struct bench *bench)
 	json_decref(bench->runs);
 	json_decref(bench->report);
 	json_decref(bench->fault);
+	json_decref(bench->at_case);
 	kp_file_close(&bench->results);
 	kp_file_close(&bench->writing);
 	free(bench);
@@ -89,6 +88,7 @@ static void on_line(void *context, json_t *line)
 	json_t *report = json_object_get(line, "bench");
 	json_t *fault = json_object_get(line, "fault");
 	const json_t *failed = json_object_get(line, "failed");
+	json_t *at = json_object_get(line, "case");
 
 	if (json_is_object(failed))
 		report = json_pack("{s:s, s:O}", "verdict", "error", "message",
@@ -101,27 +101,18 @@ static void on_line(void *context, json_t *line)
 		json_decref(report);
 	if (json_is_object(fault) && !bench->fault)
 		bench->fault = json_incref(fault);
+	if (json_is_object(at)) {
+		json_decref(bench->at_case);
+		bench->at_case = json_incref(at);
+	}
 }
 
 static void forget_words(struct bench *bench)
 {
 	json_decref(bench->report);
 	json_decref(bench->fault);
-	bench->report = bench->fault = NULL;
-}
-
-static json_t *job_json(
-	const struct bench *bench, const char *task, const struct bench_source *source)
-{
-	const struct bench_plan *plan = &bench->plan;
-	const json_t *shape = json_array_get(plan->shapes, plan->rows[bench->at].shape);
-	const char *kernel = strchr(source->id, '/') + 1;
-
-	return json_pack("{s:s, s:s, s:s, s:s, s:O?, s:O, s:s, s:O, s:O, s:I, s:f}",
-		"kind", "bench", "task", task, "stored", source->stored, "kernel", kernel,
-		"config", source->config, "family", plan->family->root, "signature",
-		plan->signature, "shape", shape, "attributes", plan->attributes, "seed",
-		plan->seed, "time_s", plan->time_s);
+	json_decref(bench->at_case);
+	bench->report = bench->fault = bench->at_case = NULL;
 }
 
 static int submit(struct bench *bench, const char *task,
@@ -129,7 +120,8 @@ static int submit(struct bench *bench, const char *task,
 	void (*on_end)(void *context, const struct kp_worker_result *result))
 {
 	struct pool_request request = {
-		.job = job_json(bench, task, source),
+		.job = bench_job_json(
+			&bench->plan, &bench->plan.rows[bench->at], task, source),
 		.fds = {fd, -1, -1},
 		.n_fds = fd >= 0 ? 1 : 0,
 		.timeout_ms = (unsigned)timeout_ms,
@@ -249,9 +241,9 @@ static int compute_reference(struct bench *bench)
 
 static void finish_row(struct bench *bench, const struct kp_worker_result *result)
 {
-	json_t *run = bench_run_json(&bench->plan, &bench->plan.rows[bench->at],
-		bench->report, bench->fault, result);
-
+	const struct bench_words words = {bench->report, bench->fault, bench->at_case};
+	json_t *run = bench->plan.task->run(
+		&bench->plan, &bench->plan.rows[bench->at], &words, result);
 	struct kp_diag diag;
 
 	bench->lost = 0;
@@ -276,16 +268,6 @@ static void row_end(void *context, const struct kp_worker_result *result)
 		finish_row(bench, result);
 }
 
-/*
- * Time to load and start (the manifest's), to take the samples, and for as many
- * calls of a slow kernel as checks and warm-up need.
- */
-static double timeout_of(const struct bench *bench, const struct bench_row *row)
-{
-	return row->source.timeout_ms + 1e3 * SAMPLING * bench->plan.time_s +
-	       SLOWNESS * bench->call_ms;
-}
-
 static int do_row(struct bench *bench)
 {
 	const struct bench_plan *plan = &bench->plan;
@@ -299,7 +281,7 @@ static int do_row(struct bench *bench)
 	if (plan->reference.stored && bench->computed != row->shape)
 		return compute_reference(bench);
 	return submit(bench, "measure", &row->source, bench->results,
-		timeout_of(bench, row), row_end);
+		plan->task->timeout_ms(plan, row, bench->call_ms), row_end);
 }
 
 /* Once, also when its reference is computed first. */
@@ -358,6 +340,8 @@ struct bench *bench_start(uv_loop_t *loop, struct pool *pool, struct bench_plan 
 	bench->pool = pool;
 	bench->plan = *plan;
 	*plan = (struct bench_plan){0};
+	if (!bench->plan.task)
+		bench->plan.task = &bench_measuring;
 	bench->events = *events;
 	bench->computed = bench->announced = SIZE_MAX;
 	bench->call_ms = UNKNOWN_CALL_MS;

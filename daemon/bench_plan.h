@@ -39,7 +39,10 @@ struct bench_row {
 	char *message;
 };
 
+struct bench_task;
+
 struct bench_plan {
+	const struct bench_task *task;	/* NULL: bench_measuring */
 	const struct kp_family *family; /* borrowed */
 	char signature[KP_SIGNATURE_BYTES];
 	json_t *request; /* operation, signature and traits: a Request but for its shape

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done with the rows of a plan: they are measured, or verified. Pure. */
+#ifndef KP_DAEMON_BENCH_TASK_H
+#define KP_DAEMON_BENCH_TASK_H
+
+#include <jansson.h>
+
+#include "daemon/bench_plan.h"
+#include "lib/supervisor.h"
+
+enum {
+	BENCH_SLOWNESS = 50
+}; /* a kernel may be so many times slower than the reference
+    */
+
+/* What a worker has said by its end; each an object, or NULL. */
+struct bench_words {
+	const json_t *report, *fault;
+	const json_t *at; /* the case that it began last: only a verification has several
+			   */
+};
+
+struct bench_task {
+	const char *kind; /* of the worker's job */
+	/* Further members of its job; NULL: none. Returns NULL for memory. */
+	json_t *(*more)(const struct bench_plan *plan, const struct bench_row *row);
+	/* How long it may take, where a call of the reference takes so long. */
+	double (*timeout_ms)(const struct bench_plan *plan, const struct bench_row *row,
+		double call_ms);
+	/* What becomes of the row: the result is NULL where it was not run. */
+	json_t *(*run)(const struct bench_plan *plan, const struct bench_row *row,
+		const struct bench_words *words, const struct kp_worker_result *result);
+};
+
+/* A benchmark: bench_run.h. */
+extern const struct bench_task bench_measuring;
+
+/*
+ * The job of a worker that does `task` ("reference", or what the row is for) for a row
+ * with a kernel. A new reference, NULL when memory is exhausted.
+ */
+json_t *bench_job_json(const struct bench_plan *plan, const struct bench_row *row,
+	const char *task, const struct bench_source *source);
+
+#endif
