@@ -49,6 +49,52 @@ START_TEST(no_samples_and_no_numbers_have_no_quantiles)
 }
 END_TEST
 
+/* Order statistics of 1..n whose binomial tails are in printed tables. */
+START_TEST(interval_of_the_median_is_that_of_the_binomial_table)
+{
+	static const struct {
+		size_t n;
+		double low, high;
+	} rows[] = {{1, 1, 1}, {5, 1, 5}, {6, 1, 6}, {8, 1, 8}, {9, 2, 8}, {10, 2, 9},
+		{12, 3, 10}, {50, 18, 33}, {70, 27, 44}};
+	double samples[70];
+	struct kp_stats s;
+	for (size_t n = 0; n < rows[_i].n; n++)
+		samples[n] = (double)(rows[_i].n - n);
+	ck_assert(kp_stats_of(samples, rows[_i].n, &s));
+	ck_assert_double_eq(s.low, rows[_i].low);
+	ck_assert_double_eq(s.high, rows[_i].high);
+}
+END_TEST
+
+START_TEST(interval_of_many_samples_narrows_with_their_root)
+{
+	static double samples[65536];
+	struct kp_stats s;
+	for (size_t i = 0; i < 65536; i++)
+		samples[i] = (double)i;
+	ck_assert(kp_stats_of(samples, 65536, &s));
+	/* 1.96 sqrt(n) / 2 on either side. */
+	ck_assert_double_eq_tol(s.low, 32768 - 251, 2);
+	ck_assert_double_eq_tol(s.high, 32768 + 250, 2);
+}
+END_TEST
+
+START_TEST(deviation_is_the_median_of_the_distances)
+{
+	double odd[] = {1, 1, 2, 2, 4, 6, 9};
+	double even[] = {1, 2, 3, 40};
+	double alike[] = {7, 7, 7};
+	struct kp_stats s;
+	ck_assert(kp_stats_of(odd, 7, &s));
+	ck_assert_double_eq(s.mad, 1);
+	ck_assert(kp_stats_of(even, 4, &s));
+	ck_assert_double_eq(s.mad, 1);
+	ck_assert(kp_stats_of(alike, 3, &s));
+	ck_assert_double_eq(s.mad, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stats");
@@ -56,6 +102,10 @@ int main(void)
 	tcase_add_test(tcase, quantiles_are_interpolated);
 	tcase_add_test(tcase, one_sample_is_all_quantiles);
 	tcase_add_test(tcase, no_samples_and_no_numbers_have_no_quantiles);
+	tcase_add_loop_test(
+		tcase, interval_of_the_median_is_that_of_the_binomial_table, 0, 9);
+	tcase_add_test(tcase, interval_of_many_samples_narrows_with_their_root);
+	tcase_add_test(tcase, deviation_is_the_median_of_the_distances);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

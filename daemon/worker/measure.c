@@ -3,7 +3,8 @@
  * The job that runs one kernel on one case, in a process of its own:
  *
  * {"kind": "bench", "task": "reference" or "measure", "stored", "kernel", "config",
- *  "family", "signature", "shape", "attributes", "seed", "time_s", "threads"}
+ *  "family", "signature", "shape", "attributes", "seed", "time_s", "rounds", "keep",
+ *  "threads"}
  *
  * "threads" is how many run what the kernel gives to parallel_for: 1 where it is not
  * given.
@@ -13,8 +14,11 @@
  * nothing is known), times, and checks again. Either reports
  *
  * {"bench": {"verdict", "message", "samples", "warmup", "median_us", "p10_us", "p90_us",
- *  "min_us", "max_us", "max_error", "tolerance", "call_ms"}}
+ *  "min_us", "max_us", "max_error", "tolerance", "call_ms", "passed", "failed",
+ *  "repeats", "cpufreq_mhz", "chain_mhz"}}
  *
+ * after the samples of a kernel that is right, {"samples_ps": [...]}, some hundreds a
+ * line,
  * and, when the kernel dies at a fence, what daemon/worker/fence.h says.
  */
 #include <math.h>
@@ -24,14 +28,23 @@
 #include <unistd.h>
 
 #include "daemon/worker/measure_clock.h"
+#include "daemon/worker/measure_core.h"
 #include "daemon/worker/report.h"
+#include "lib/json.h"
 
 struct measuring {
 	struct measure_case c;
 	struct measure_kernel kernel;
 	struct measure_times times;
+	struct measure_core core;
 	double call_ms;
+	bool passed[3]; /* checks before, while and after it was timed */
+	const char *failed;
 };
+
+static const char *const phases[] = {"before", "during", "after"};
+enum { BEFORE, DURING, AFTER, PHASES };
+enum { SAMPLES_A_LINE = 500 };
 
 static json_t *number_or_null(double value, bool known)
 {
@@ -49,6 +62,40 @@ static const char *verdict_of(const struct kp_diag *diag)
 	return "error";
 }
 
+/* Whole picoseconds: short in a line, and finer than any clock. */
+static void report_samples(const struct report *report, const struct measure_times *times)
+{
+	for (size_t from = 0; from < times->n_kept; from += SAMPLES_A_LINE) {
+		json_t *list = json_array();
+		for (size_t i = from; i < times->n_kept && i < from + SAMPLES_A_LINE; i++)
+			(void)json_array_append_new(list,
+				json_integer((json_int_t)llround(times->kept[i] * 1e6)));
+		report_line(report, json_pack("{s:o}", "samples_ps", list));
+	}
+}
+
+static json_t *passed_json(const struct measuring *measuring)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < PHASES; i++)
+		if (measuring->passed[i])
+			(void)json_array_append_new(list, json_string(phases[i]));
+	return list;
+}
+
+static json_t *with_circumstances(json_t *bench, const struct measuring *measuring)
+{
+	const struct measure_core *core = &measuring->core;
+	json_t *more = json_pack("{s:o, s:s?, s:I, s:o, s:o}", "passed",
+		passed_json(measuring), "failed", measuring->failed, "repeats",
+		(json_int_t)measuring->times.repeats, "cpufreq_mhz",
+		number_or_null(core->cpufreq_mhz, core->cpufreq_mhz > 0), "chain_mhz",
+		number_or_null(core->chain_mhz, core->chain_mhz > 0));
+
+	return kp_json_merge(bench, more);
+}
+
 /* Times of a kernel that is wrong say nothing: they are left out. */
 static void report_bench(const struct report *report, const struct measuring *measuring,
 	const char *verdict, const char *message)
@@ -57,19 +104,22 @@ static void report_bench(const struct report *report, const struct measuring *me
 	bool timed = message == NULL && stats->count > 0;
 	const struct measure_case *c = &measuring->c;
 
-	report_line(report, json_pack("{s:{s:s, s:s?, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-				      "s:o, s:o, s:o}}",
-				    "bench", "verdict", verdict, "message", message,
-				    "samples", (json_int_t)stats->count, "warmup",
-				    (json_int_t)measuring->times.warmup, "median_us",
-				    number_or_null(stats->median, timed), "p10_us",
-				    number_or_null(stats->p10, timed), "p90_us",
-				    number_or_null(stats->p90, timed), "min_us",
-				    number_or_null(stats->min, timed), "max_us",
-				    number_or_null(stats->max, timed), "max_error",
-				    number_or_null(c->error, c->compared), "tolerance",
-				    number_or_null(c->tolerance, c->compared), "call_ms",
-				    number_or_null(measuring->call_ms, true)));
+	if (timed)
+		report_samples(report, &measuring->times);
+	json_t *bench = json_pack("{s:s, s:s?, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, "
+				  "s:o, s:o}",
+		"verdict", verdict, "message", message, "samples",
+		(json_int_t)stats->count, "warmup", (json_int_t)measuring->times.warmup,
+		"median_us", number_or_null(stats->median, timed), "p10_us",
+		number_or_null(stats->p10, timed), "p90_us",
+		number_or_null(stats->p90, timed), "min_us",
+		number_or_null(stats->min, timed), "max_us",
+		number_or_null(stats->max, timed), "max_error",
+		number_or_null(c->error, c->compared), "tolerance",
+		number_or_null(c->tolerance, c->compared), "call_ms",
+		number_or_null(measuring->call_ms, true));
+	report_line(report,
+		json_pack("{s:o}", "bench", with_circumstances(bench, measuring)));
 }
 
 static double now_ms(void)
@@ -120,20 +170,47 @@ static int wrong_later(const char *when, struct kp_diag *diag)
 		when, cause.message);
 }
 
+static struct measure_wish read_wish(const json_t *job)
+{
+	json_int_t rounds = json_integer_value(json_object_get(job, "rounds"));
+	json_int_t keep = json_integer_value(json_object_get(job, "keep"));
+
+	return (struct measure_wish){
+		.time_s = json_number_value(json_object_get(job, "time_s")),
+		.rounds = rounds > 0 ? (unsigned)rounds : 1,
+		.keep = keep > 0 ? (size_t)keep : MEASURE_KEPT,
+	};
+}
+
+static int pass(struct measuring *measuring, int phase, int failed)
+{
+	/* What a call does to its own inputs is not checked while it is timed. */
+	if (!failed)
+		measuring->passed[phase] = measuring->c.expected &&
+					   (phase != DURING || !measuring->c.drifts);
+	else
+		measuring->failed = phases[phase];
+	return failed;
+}
+
 static int measure(struct measuring *measuring, const struct report *report,
 	const json_t *job, struct kp_diag *diag)
 {
-	double time_s = json_number_value(json_object_get(job, "time_s"));
+	const struct measure_wish wish = read_wish(job);
 
 	report_stage(report, "bench first check");
-	if (checked_run(measuring, diag) < 0)
+	if (pass(measuring, BEFORE, checked_run(measuring, diag)) < 0)
 		return -1;
 	report_stage(report, "bench timing");
-	if (measure_time(&measuring->kernel, &measuring->c, time_s, &measuring->times,
-		    diag) < 0)
+	if (pass(measuring, DURING,
+		    measure_time(&measuring->kernel, &measuring->c, &wish,
+			    &measuring->times, diag)) < 0)
 		return wrong_later("while it was timed", diag);
+	measure_core_read(&measuring->core);
 	report_stage(report, "bench last check");
-	return checked_run(measuring, diag) < 0 ? wrong_later("afterwards", diag) : 0;
+	return pass(measuring, AFTER, checked_run(measuring, diag)) < 0
+		       ? wrong_later("afterwards", diag)
+		       : 0;
 }
 
 static int work(struct measuring *measuring, const struct report *report,

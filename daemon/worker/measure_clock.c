@@ -17,6 +17,12 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* A call that takes all the time that there is has warmed itself. */
+static bool is_cold(unsigned calls, double elapsed, double most, double time_s)
+{
+	return elapsed < most || (calls < WARMUP && elapsed < time_s);
+}
+
 /* Until the kernel has shown how long it takes when nothing is new to it. */
 static int warm_up(struct measure_kernel *kernel, double time_s,
 	struct measure_times *times, struct kp_diag *diag)
@@ -31,7 +37,7 @@ static int warm_up(struct measure_kernel *kernel, double time_s,
 		double took = now() - before;
 		fastest = took < fastest ? took : fastest;
 		times->warmup++;
-	} while (times->warmup < WARMUP || now() - start < most);
+	} while (is_cold(times->warmup, now() - start, most, time_s));
 	double repeats = fastest > 0 ? sample_s / fastest : REPEATS_MOST;
 	times->repeats = repeats < 1		  ? 1
 			 : repeats > REPEATS_MOST ? REPEATS_MOST
@@ -59,14 +65,20 @@ static int say_failure(struct measure_kernel *kernel, struct kp_diag *diag)
 		"run failed while it was timed, and not when it was called again");
 }
 
-static bool wants_more(size_t count, double elapsed, double time_s)
+/* Of what is wanted of all rounds together. */
+static size_t share(const struct measure_wish *wish, size_t of_all)
 {
-	if (count < SAMPLES_LEAST)
+	return (of_all + wish->rounds - 1) / wish->rounds;
+}
+
+static bool wants_more(size_t count, double elapsed, const struct measure_wish *wish)
+{
+	if (count < share(wish, SAMPLES_LEAST))
 		return true;
 	if (count >= MEASURE_SAMPLES_MOST)
 		return false;
-	return elapsed < time_s ||
-	       (count < MEASURE_SAMPLES && elapsed < PATIENCE * time_s);
+	return elapsed < wish->time_s || (count < share(wish, MEASURE_SAMPLES) &&
+						 elapsed < PATIENCE * wish->time_s);
 }
 
 /* What a call does to its own inputs cannot be checked after several calls. */
@@ -89,13 +101,13 @@ static int sample(struct measure_kernel *kernel, struct measure_case *c, size_t 
 }
 
 static int take_samples(struct measure_kernel *kernel, struct measure_case *c,
-	double time_s, struct measure_times *times, double *samples, size_t *count,
-	struct kp_diag *diag)
+	const struct measure_wish *wish, struct measure_times *times, double *samples,
+	size_t *count, struct kp_diag *diag)
 {
 	double start = now();
 	size_t n = 0;
 
-	while (wants_more(n, now() - start, time_s)) {
+	while (wants_more(n, now() - start, wish)) {
 		if (sample(kernel, c, n + 1, times->repeats, &samples[n], diag) < 0)
 			return -1;
 		samples[n++] *= 1e6;
@@ -104,8 +116,20 @@ static int take_samples(struct measure_kernel *kernel, struct measure_case *c,
 	return c->drifts ? 0 : measure_case_check(c, diag);
 }
 
-int measure_time(struct measure_kernel *kernel, struct measure_case *c, double time_s,
-	struct measure_times *times, struct kp_diag *diag)
+/* They are sorted afterwards: then nobody can tell when which was taken. */
+static void keep(const double *samples, size_t count, const struct measure_wish *wish,
+	struct measure_times *times)
+{
+	size_t most = wish->keep < MEASURE_KEPT ? wish->keep : MEASURE_KEPT;
+
+	times->n_kept = count < most ? count : most;
+	for (size_t i = 0; i < times->n_kept; i++)
+		times->kept[i] = samples[i * count / times->n_kept];
+}
+
+int measure_time(struct measure_kernel *kernel, struct measure_case *c,
+	const struct measure_wish *wish, struct measure_times *times,
+	struct kp_diag *diag)
 {
 	double *samples = calloc(MEASURE_SAMPLES_MOST, sizeof(*samples));
 	size_t count;
@@ -113,8 +137,10 @@ int measure_time(struct measure_kernel *kernel, struct measure_case *c, double t
 	*times = (struct measure_times){0};
 	if (!samples)
 		return kp_diag_set(diag, "error", NULL, "memory is exhausted");
-	int failed = warm_up(kernel, time_s, times, diag) < 0 ||
-		     take_samples(kernel, c, time_s, times, samples, &count, diag) < 0;
+	int failed = warm_up(kernel, wish->time_s, times, diag) < 0 ||
+		     take_samples(kernel, c, wish, times, samples, &count, diag) < 0;
+	if (!failed)
+		keep(samples, count, wish, times);
 	if (!failed && !kp_stats_of(samples, count, &times->stats))
 		failed = kp_diag_set(diag, "error", NULL, "the clock gave no times");
 	free(samples);
