@@ -18,6 +18,7 @@ static const char *const argument[] = {
 	/* a command line */
 	"bad_seed",
 	"bad_settle",
+	"bad_threads",
 	"bad_time",
 	"bad_timeout",
 	"empty_value",
@@ -120,6 +121,7 @@ static const char *const failed[] = {
 	"newer_format",
 	"no_daemon",
 	"no_memory",
+	"no_threads",
 	"no_watch",
 	"no_worker",
 	"protocol_error",

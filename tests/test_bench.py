@@ -142,7 +142,7 @@ class Results(Measuring):
             self.assertIn("disabled", run["message"])
 
     def test_signature_that_nobody_has_says_so_of_each(self):
-        runs = self.bench(signature="x=bf16,y=bf16")
+        runs = self.bench(signature="x=f32,y=bf16")
         self.assertTrue(runs)
         for run in runs:
             self.assertEqual(run["verdict"], "not_eligible", run)

@@ -8,9 +8,9 @@
 enum { GATE, UP, OUT, ROLES };
 
 static const struct operand roles[ROLES] = {
-	{"gate", "rn", KP_CODE_FLOAT, 0},
-	{"up", "rn", KP_CODE_FLOAT, 0},
-	{"out", "rn", KP_CODE_FLOAT, 0},
+	{"gate", "rn", REAL, 0},
+	{"up", "rn", REAL, 0},
+	{"out", "rn", REAL, 0},
 };
 
 /* x / (1 + exp(-x)); for large negative x, where exp overflows, it is -0. */
@@ -22,8 +22,7 @@ static double silu(double x)
 static void silu_mul(struct row gate, struct row up, struct row out, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)
-		out.data[i * out.step] =
-			(float)(silu(gate.data[i * gate.step]) * up.data[i * up.step]);
+		row_set(out, i, silu(row_get(gate, i)) * row_get(up, i));
 }
 
 static int run(const struct kp_call *call)

@@ -11,12 +11,12 @@ enum { SCALE, WINDOW };
 
 /* b sequences, h heads, g cache heads, d elements; p pages of s tokens; t entries. */
 static const struct operand roles[ROLES] = {
-	{"q", "bhd", KP_CODE_FLOAT, 0},
-	{"k_pages", "psgd", KP_CODE_FLOAT, 0},
-	{"v_pages", "psgd", KP_CODE_FLOAT, 0},
-	{"page_table", "bt", KP_CODE_INT, 0},
-	{"lens", "b", KP_CODE_INT, 0},
-	{"out", "bhd", KP_CODE_FLOAT, 0},
+	{"q", "bhd", REAL, 0},
+	{"k_pages", "psgd", REAL, 0},
+	{"v_pages", "psgd", REAL, 0},
+	{"page_table", "bt", INTEGER, 0},
+	{"lens", "b", INTEGER, 0},
+	{"out", "bhd", REAL, 0},
 };
 
 /*
@@ -33,11 +33,7 @@ struct head {
 
 static struct row vector(const struct kp_tensor *tensor, int64_t i, int64_t j)
 {
-	struct row row = {
-		(float *)tensor->data + i * tensor->strides[0] + j * tensor->strides[1],
-		tensor->strides[2]};
-
-	return row;
+	return operand_line(tensor, i * tensor->strides[0] + j * tensor->strides[1], 2);
 }
 
 /* The key or value of a token. */
@@ -48,12 +44,11 @@ static struct row cached(
 	int64_t page =
 		((const int32_t *)table->data)[head->sequence * table->strides[0] +
 					       token / head->page * table->strides[1]];
-	struct row row = {(float *)pages->data + page * pages->strides[0] +
-				  token % head->page * pages->strides[1] +
-				  head->cache_head * pages->strides[2],
-		pages->strides[3]};
 
-	return row;
+	return operand_line(pages,
+		page * pages->strides[0] + token % head->page * pages->strides[1] +
+			head->cache_head * pages->strides[2],
+		3);
 }
 
 static double dot(struct row a, struct row b, int64_t n)
@@ -61,7 +56,7 @@ static double dot(struct row a, struct row b, int64_t n)
 	double sum = 0;
 
 	for (int64_t i = 0; i < n; i++)
-		sum += (double)a.data[i * a.step] * b.data[i * b.step];
+		sum += row_get(a, i) * row_get(b, i);
 	return sum;
 }
 
@@ -96,12 +91,11 @@ static void attend(const struct head *head)
 		struct row value = cached(head, head->t[V_PAGES], i);
 
 		for (int64_t e = 0; e < head->d; e++)
-			head->sums[e] += head->weights[i - head->first] *
-					 value.data[e * value.step];
+			head->sums[e] +=
+				head->weights[i - head->first] * row_get(value, e);
 	}
 	for (int64_t e = 0; e < head->d; e++)
-		out.data[e * out.step] =
-			head->end > head->first ? (float)(head->sums[e] / total) : 0;
+		row_set(out, e, head->end > head->first ? head->sums[e] / total : 0);
 }
 
 /* Doubles of workspace: a weight for every token that a table can name, and a head. */

@@ -6,23 +6,23 @@
 enum { X, Y, ROLES };
 
 static const struct operand roles[ROLES] = {
-	{"x", "n", KP_CODE_FLOAT, 0},
-	{"y", "n", KP_CODE_FLOAT, 0},
+	{"x", "n", REAL, 0},
+	{"y", "n", REAL, 0},
 };
 
 static int run(const struct kp_call *call)
 {
 	const struct kp_tensor *t[ROLES];
 	struct extents extents;
+	struct row x, y;
 	int status = operands_take(call, roles, ROLES, t, &extents);
 
 	if (status != KP_OK)
 		return status;
-	for (int64_t i = 0; i < extent(&extents, 'n'); i++) {
-		double x = ((const float *)t[X]->data)[i * t[X]->strides[0]];
-
-		((float *)t[Y]->data)[i * t[Y]->strides[0]] = (float)(x * x);
-	}
+	x = operand_line(t[X], 0, 0);
+	y = operand_line(t[Y], 0, 0);
+	for (int64_t i = 0; i < extent(&extents, 'n'); i++)
+		row_set(y, i, row_get(x, i) * row_get(x, i));
 	return KP_OK;
 }
 

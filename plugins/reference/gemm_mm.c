@@ -6,9 +6,9 @@
 enum { A, B, C, ROLES };
 
 static const struct operand roles[ROLES] = {
-	{"a", "mk", KP_CODE_FLOAT, 0},
-	{"b", "kn", KP_CODE_FLOAT, 0},
-	{"c", "mn", KP_CODE_FLOAT, 0},
+	{"a", "mk", REAL, 0},
+	{"b", "kn", REAL, 0},
+	{"c", "mn", REAL, 0},
 };
 
 static double dot(struct row a, struct row b, int64_t k)
@@ -16,7 +16,7 @@ static double dot(struct row a, struct row b, int64_t k)
 	double sum = 0;
 
 	for (int64_t p = 0; p < k; p++)
-		sum += (double)a.data[p * a.step] * b.data[p * b.step];
+		sum += row_get(a, p) * row_get(b, p);
 	return sum;
 }
 
@@ -33,11 +33,10 @@ static int run(const struct kp_call *call)
 		struct row out = operand_row(t[C], i);
 
 		for (int64_t j = 0; j < n; j++) {
-			struct row column = {(float *)t[B]->data + j * t[B]->strides[1],
-				t[B]->strides[0]};
+			struct row column = operand_line(t[B], j * t[B]->strides[1], 0);
 
-			out.data[j * out.step] = (float)dot(
-				operand_row(t[A], i), column, extent(&extents, 'k'));
+			row_set(out, j,
+				dot(operand_row(t[A], i), column, extent(&extents, 'k')));
 		}
 	}
 	return KP_OK;

@@ -9,9 +9,9 @@ enum { X, WEIGHT, Y, ROLES };
 enum { EPS };
 
 static const struct operand roles[ROLES] = {
-	{"x", "rn", KP_CODE_FLOAT, 0},
-	{"weight", "n", KP_CODE_FLOAT, 1},
-	{"y", "rn", KP_CODE_FLOAT, 0},
+	{"x", "rn", REAL, 0},
+	{"weight", "n", REAL, 1},
+	{"y", "rn", REAL, 0},
 };
 
 static double mean_square(struct row x, int64_t n)
@@ -19,7 +19,7 @@ static double mean_square(struct row x, int64_t n)
 	double sum = 0;
 
 	for (int64_t i = 0; i < n; i++) {
-		double value = x.data[i * x.step];
+		double value = row_get(x, i);
 
 		sum += value * value;
 	}
@@ -28,16 +28,16 @@ static double mean_square(struct row x, int64_t n)
 
 /* y may be x: the mean is known before the first element is written. */
 static void normalize(
-	struct row x, const struct kp_tensor *weight, struct row y, int64_t n, double eps)
+	struct row x, const struct row *weight, struct row y, int64_t n, double eps)
 {
 	double factor = 1 / sqrt(mean_square(x, n) + eps);
 
 	for (int64_t i = 0; i < n; i++) {
-		double value = x.data[i * x.step] * factor;
+		double value = row_get(x, i) * factor;
 
 		if (weight)
-			value *= ((const float *)weight->data)[i * weight->strides[0]];
-		y.data[i * y.step] = (float)value;
+			value *= row_get(*weight, i);
+		row_set(y, i, value);
 	}
 }
 
@@ -45,13 +45,17 @@ static int run(const struct kp_call *call)
 {
 	const struct kp_tensor *t[ROLES];
 	struct extents extents;
+	struct row weight = {0};
 	int status = operands_take(call, roles, ROLES, t, &extents);
 
 	if (status != KP_OK)
 		return status;
+	if (t[WEIGHT])
+		weight = operand_line(t[WEIGHT], 0, 0);
 	for (int64_t i = 0; i < extent(&extents, 'r'); i++)
-		normalize(operand_row(t[X], i), t[WEIGHT], operand_row(t[Y], i),
-			extent(&extents, 'n'), operand_real(call, EPS, 1e-6));
+		normalize(operand_row(t[X], i), t[WEIGHT] ? &weight : NULL,
+			operand_row(t[Y], i), extent(&extents, 'n'),
+			operand_real(call, EPS, 1e-6));
 	return KP_OK;
 }
 

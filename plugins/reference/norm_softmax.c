@@ -8,8 +8,8 @@
 enum { X, Y, ROLES };
 
 static const struct operand roles[ROLES] = {
-	{"x", "rn", KP_CODE_FLOAT, 0},
-	{"y", "rn", KP_CODE_FLOAT, 0},
+	{"x", "rn", REAL, 0},
+	{"y", "rn", REAL, 0},
 };
 
 /* The greatest element; not-a-number when there is one among them. */
@@ -18,7 +18,7 @@ static double greatest(struct row x, int64_t n)
 	double most = -HUGE_VAL;
 
 	for (int64_t i = 0; i < n; i++) {
-		double value = x.data[i * x.step];
+		double value = row_get(x, i);
 
 		if (value > most || isnan(value))
 			most = value;
@@ -31,7 +31,7 @@ static double greatest(struct row x, int64_t n)
 static void zero(struct row y, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)
-		y.data[i * y.step] = 0;
+		row_set(y, i, 0);
 }
 
 /* y may be x: an element is read for the last time when it is written. */
@@ -44,9 +44,9 @@ static void softmax(struct row x, struct row y, int64_t n)
 		return;
 	}
 	for (int64_t i = 0; i < n; i++)
-		sum += exp(x.data[i * x.step] - most);
+		sum += exp(row_get(x, i) - most);
 	for (int64_t i = 0; i < n; i++)
-		y.data[i * y.step] = (float)(exp(x.data[i * x.step] - most) / sum);
+		row_set(y, i, exp(row_get(x, i) - most) / sum);
 }
 
 static int run(const struct kp_call *call)

@@ -20,17 +20,27 @@ int operand_fail(struct kp_error *error, int status, const char *format, ...)
 	return status;
 }
 
+static int is_supported(struct kp_dtype dtype, enum kind kind)
+{
+	int bits = dtype.code == KP_CODE_BFLOAT ? 16 : 32;
+
+	if (dtype.bits != bits || dtype.lanes != 1)
+		return 0;
+	if (kind == INTEGER)
+		return dtype.code == KP_CODE_INT;
+	return dtype.code == KP_CODE_FLOAT || dtype.code == KP_CODE_BFLOAT;
+}
+
 static int check_type(const struct kp_call *call, const struct operand *role,
 	const struct kp_tensor *tensor)
 {
 	if (tensor->ndim != (int32_t)strlen(role->dims))
 		return operand_fail(call->error, KP_INVALID, "%s: rank %d, not %zu",
 			role->name, (int)tensor->ndim, strlen(role->dims));
-	if (tensor->dtype.code != role->code || tensor->dtype.bits != 32 ||
-		tensor->dtype.lanes != 1)
-		return operand_fail(call->error, KP_UNSUPPORTED,
-			"%s: only %s is supported", role->name,
-			role->code == KP_CODE_INT ? "i32" : "f32");
+	if (!is_supported(tensor->dtype, role->kind))
+		return operand_fail(call->error, KP_UNSUPPORTED, "%s: only %s supported",
+			role->name,
+			role->kind == INTEGER ? "i32 is" : "f32 and bf16 are");
 	return KP_OK;
 }
 

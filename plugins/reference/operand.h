@@ -4,16 +4,20 @@
 #define REFERENCE_OPERAND_H
 
 #include "kplug/plugin.h"
+#include "element.h"
+
+/* What the elements of a role may be: f32 and bf16, each role as it likes, or i32. */
+enum kind { REAL, INTEGER };
 
 /*
  * What a role must be. dims has a lower-case letter for each dim: the same letter
- * is the same extent in all roles. Elements have 32 bits.
+ * is the same extent in all roles.
  */
 struct operand {
 	const char *name;
 	const char *dims;
-	uint8_t code; /* enum kp_dtype_code */
-	uint8_t optional;
+	enum kind kind;
+	int optional;
 };
 
 /* The extents of a call by the letter of their dim, -1 before one is known. */
@@ -26,19 +30,43 @@ static inline int64_t extent(const struct extents *extents, char dim)
 	return extents->of[dim - 'a'];
 }
 
-/* Elements of a row: where they start, and how far apart they are. */
+/* Reals that lie in a line: where the first is, and how many elements apart. */
 struct row {
-	float *data;
+	void *data;
 	int64_t step;
+	int half; /* bf16, not f32 */
 };
+
+static inline double row_get(struct row row, int64_t i)
+{
+	if (row.half)
+		return bf16_value(((const uint16_t *)row.data)[i * row.step]);
+	return ((const float *)row.data)[i * row.step];
+}
+
+/* Rounded once, to the nearest. */
+static inline void row_set(struct row row, int64_t i, double value)
+{
+	if (row.half)
+		((uint16_t *)row.data)[i * row.step] = bf16_nearest(value);
+	else
+		((float *)row.data)[i * row.step] = (float)value;
+}
+
+/* The elements along a dim of a tensor, from the one that is `skip` elements in. */
+static inline struct row operand_line(
+	const struct kp_tensor *tensor, int64_t skip, int dim)
+{
+	struct row row = {(char *)tensor->data + skip * (tensor->dtype.bits / 8),
+		tensor->strides[dim], tensor->dtype.code == KP_CODE_BFLOAT};
+
+	return row;
+}
 
 /* Row i of a tensor of rank 2. */
 static inline struct row operand_row(const struct kp_tensor *tensor, int64_t i)
 {
-	struct row row = {
-		(float *)tensor->data + i * tensor->strides[0], tensor->strides[1]};
-
-	return row;
+	return operand_line(tensor, i * tensor->strides[0], 1);
 }
 
 /* Fills the caller's error, where there is one. Returns `status`. */
