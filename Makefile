@@ -184,7 +184,33 @@ $(BUILD)/tests/fixtures/%.so: tests/fixtures/%.c $$(wildcard tests/fixtures/%.fl
 		$(shell cat tests/fixtures/$*.flags 2>/dev/null || \
 		echo -Wl,--version-script=lib/include/kplug/plugin.map) -lm
 
-tests: $(CHECKS) $(FIXTURES)
+# ---- a CUDA driver for tests: runs the kernels' own source on the CPU ---------
+# Never with sanitizers: its threads are fibers, which they do not know.
+FAKE_CUDA   := $(BUILD)/tests/fake/libcuda.so.1
+FAKE_OBJ    := $(patsubst tests/fake/cuda/%,$(BUILD)/obj/fake/%.o,\
+	$(wildcard tests/fake/cuda/*.c tests/fake/cuda/*.cc)) \
+	$(patsubst plugins/cuda/%,$(BUILD)/obj/fake/%.o,$(wildcard plugins/cuda/*.cu))
+FAKE_FLAGS   = -O2 -g -fPIC -Wall -Wextra -D_GNU_SOURCE -I. -Ilib/include -MMD -MP
+FAKE_CXX     = $(FAKE_FLAGS) -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics \
+	-Wno-unknown-pragmas
+$(BUILD)/obj/fake/%.c.o: tests/fake/cuda/%.c
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(FAKE_FLAGS) -std=c11 -c -o $@ $<
+$(BUILD)/obj/fake/%.cc.o: tests/fake/cuda/%.cc
+	@mkdir -p $(@D)
+	$(say) CXX $<
+	$(Q)$(CXX) $(FAKE_CXX) -c -o $@ $<
+$(BUILD)/obj/fake/%.cu.o: plugins/cuda/%.cu
+	@mkdir -p $(@D)
+	$(say) CXX $<
+	$(Q)$(CXX) $(FAKE_CXX) -include tests/fake/cuda/shim.hh -x c++ -c -o $@ $<
+$(FAKE_CUDA): $(FAKE_OBJ)
+	@mkdir -p $(@D)
+	$(say) LD $@
+	$(Q)$(CC) -shared -o $@ $^ -Wl,-z,defs -Wl,-soname,libcuda.so.1 -lm -lpthread
+
+tests: $(CHECKS) $(FIXTURES) $(FAKE_CUDA)
 
 demo: setup ## build, then show the product at work in a temporary directory
 	@$(MAKE) --no-print-directory all
