@@ -22,6 +22,7 @@ TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema g++ clang binutils 
 	qemu-user strace util-linux procps
 LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 FRESH_PACKAGES := debootstrap
+BENCH_PACKAGES := redis-server gstreamer1.0-tools libgstreamer1.0-dev libopenblas0-pthread
 
 # ---- flags ------------------------------------------------------------------
 WARNINGS    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow \
@@ -49,6 +50,7 @@ CMD_SRC     := $(wildcard cmd/*.c)
 PLUGINS     := $(patsubst plugins/%/plugin.json,%,$(wildcard plugins/*/plugin.json))
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 CHECK_SRC   := $(wildcard tests/check_*.c)
+BENCH_SRC   := $(wildcard tests/bench/*.c)
 FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
 
@@ -67,11 +69,12 @@ PLUGIN_CONF := $(PLUGINS:%=$(BUILD)/plugins/plugins.d/%.json)
 DATA        := $(FAMILIES:lib/families/%=$(BUILD)/families/%) \
 	$(SCHEMAS:lib/schemas/%=$(BUILD)/schemas/%) $(BUILD)/schemas/error.json
 CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
+DRIVERS     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all help setup setup-check setup-lint demo check check-long check-fresh cases flake \
-	asan ubsan lint format install uninstall clean tests programs
+	asan ubsan bench lint format install uninstall clean tests programs
 
 # ---- what is made of what ---------------------------------------------------
 all: programs $(PLUGIN_SO) $(PLUGIN_CONF) no-strays ## build programs and plugins into build/
@@ -236,6 +239,16 @@ asan: ## the suite with AddressSanitizer in tests, daemon, worker and tool
 ubsan: ## the same with UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/ubsan CFLAGS="-O1 -g" \
 		SANITIZE="-fsanitize=undefined" RUN="--sanitizer undefined $(RUN)"
+
+# ---- speed against peers ----------------------------------------------------
+# A driver that measures: tests/bench/NAME.c; tests/bench/run holds the bars.
+$(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIBKPLUG)
+	@mkdir -p $(@D)
+	$(link) $(WORKER_LIBS)
+bench: setup ## measure side by side with what people use today (V=1: the commands)
+	@sh tests/setup $(BENCH_PACKAGES) || echo "kplug: benches without their peer are skipped"
+	@$(MAKE) --no-print-directory all $(DRIVERS)
+	@$(PYTHON) tests/bench/run --build $(BUILD) $(if $(filter 1,$(V)),--verbose) $(RUN)
 
 # ---- install ----------------------------------------------------------------
 D            = $(DESTDIR)
