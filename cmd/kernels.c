@@ -83,6 +83,7 @@ static int run(struct session *session)
 	owned_json *parameters = json_pack("{s:s*}", "operation", asked);
 	if (!parameters)
 		return output_no_memory(&session->output);
+	session->as_it_is = true;
 	int status = session_settle(session, parameters);
 	if (status == KP_EXIT_OK)
 		status = name_ask(session, &question, asked ? asked : "",
@@ -90,7 +91,7 @@ static int run(struct session *session)
 	if (status != KP_EXIT_OK)
 		return status;
 	if (session->output.json)
-		return output_json(reply);
+		return session_print(session, reply);
 	const json_t *kernels = json_object_get(reply, "kernels");
 	if (session->output.quiet)
 		return put_names(&session->output, kernels);

@@ -99,6 +99,7 @@ static int ask(struct session *session, json_t **reply)
 				(state && strcmp(state, unclaimed) == 0));
 	if (!parameters)
 		return output_no_memory(&session->output);
+	session->as_it_is = !family;
 	int status = session_settle(session, parameters);
 	if (status == KP_EXIT_OK)
 		status = session_ask(session, &question, json_incref(parameters), reply);
@@ -114,7 +115,7 @@ static int run(struct session *session)
 	if (status != KP_EXIT_OK)
 		return status;
 	if (session->output.json)
-		return output_json(reply);
+		return session_print(session, reply);
 	const json_t *plugins = json_object_get(reply, "plugins");
 	if (session->output.quiet)
 		return put_names(&session->output, plugins);

@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/clock.h"
+#include "lib/json_layout.h"
 
 enum { SETTLE_MOST_S = 600, AWAIT_STEP_MS = 20 };
 
@@ -72,6 +74,15 @@ static json_t *describe(const char *error, const json_t *parameters)
 		"object", object);
 }
 
+int session_print(struct session *session, const json_t *reply)
+{
+	if (!session->ready)
+		return output_json(reply);
+	output_put(&session->output, TONE_PLAIN, session->ready, session->ready_size);
+	output_end_line();
+	return KP_EXIT_OK;
+}
+
 int session_fail(struct session *session, const char *error, const json_t *parameters)
 {
 	enum kp_exit status = kp_error_exit(error);
@@ -91,6 +102,42 @@ int session_late(struct session *session)
 		session->timeout_ms / 1000.0);
 }
 
+/*
+ * A long list costs as much again and again to read, build and print as a value: where
+ * it is printed as it came, its text is only laid out. False: it must be read.
+ */
+static bool lay_out(struct session *session, const struct question *question,
+	const char *text, size_t size)
+{
+	static const char before[] = "{\"parameters\":";
+	size_t n = sizeof(before) - 1;
+	char first[64];
+	int length = snprintf(first, sizeof(first), "{\"%s\":[", question->reply[0].name);
+	return session->as_it_is && session->output.json && size > n + 1 &&
+	       memcmp(text, before, n) == 0 &&
+	       strncmp(text + n, first, (size_t)length) == 0 && text[size - 1] == '}' &&
+	       kp_json_lay_out(text + n, size - n - 1, &session->ready,
+		       &session->ready_size) == 0;
+}
+
+/* A reply is read, or laid out and then empty. */
+static int call(struct session *session, const struct question *question,
+	const json_t *parameters, struct kp_reply_message *message, struct kp_diag *diag)
+{
+	const char *text;
+	size_t size;
+	if (!session->as_it_is || !session->output.json)
+		return kp_client_call(
+			session->client, question->method, parameters, message, diag);
+	if (kp_client_call_text(session->client, question->method, parameters, &text,
+		    &size, diag) < 0)
+		return -1;
+	if (!lay_out(session, question, text, size))
+		return kp_client_parse(session->client, text, size, message, diag);
+	*message = (struct kp_reply_message){.parameters = json_object()};
+	return message->parameters ? 0 : kp_diag_no_memory(diag);
+}
+
 int session_try(struct session *session, const struct question *question,
 	json_t *parameters, json_t **reply, char **error)
 {
@@ -102,12 +149,12 @@ int session_try(struct session *session, const struct question *question,
 	int status = session_connect(session);
 	if (status != KP_EXIT_OK)
 		return status;
-	if (kp_client_call(session->client, question->method, asked, &message, &diag) < 0)
+	if (call(session, question, asked, &message, &diag) < 0)
 		return session->late && session->client &&
 				       strcmp(diag.code, "timed_out") == 0
 			       ? session->late(session)
 			       : output_fail_diag(&session->output, &diag);
-	if (!message.error)
+	if (!message.error && !session->ready)
 		status = session_check(session, question, message.parameters);
 	if (status != KP_EXIT_OK) {
 		kp_reply_message_finish(&message);
@@ -175,6 +222,7 @@ int session_settle(struct session *session, json_t *parameters)
 
 void session_finish(struct session *session)
 {
+	free(session->ready);
 	kp_client_close(session->client);
 	arguments_finish(&session->arguments);
 }

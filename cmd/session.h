@@ -22,6 +22,10 @@ struct session {
 	struct kp_client *client; /* NULL until the first question */
 	/* Says that the work is not done in time; NULL: that nobody answered. */
 	int (*late)(struct session *session);
+	/* With --json nobody looks into replies, whose first member is an array. */
+	bool as_it_is;
+	char *ready; /* the document to print, of an answer that nobody looked into */
+	size_t ready_size;
 };
 
 /* A method and what its reply must have to be of use. */
@@ -60,6 +64,12 @@ int session_try(struct session *session, const struct question *question,
 /* Does plugind answer `method` about this text with no error? Prints nothing. */
 bool session_knows(
 	struct session *session, const char *method, const char *key, const char *text);
+
+/*
+ * Prints a reply as the JSON document of the command; with as_it_is the value is empty
+ * where the text alone was laid out.
+ */
+int session_print(struct session *session, const json_t *reply);
 
 /* Prints what an error reply says; the status that it means. */
 int session_fail(struct session *session, const char *error, const json_t *parameters);

@@ -291,21 +291,35 @@ static int receive(struct kp_client *client, int64_t deadline, struct kp_diag *d
 	}
 }
 
-static int next_reply(struct kp_client *client, int64_t deadline,
-	struct kp_reply_message *reply, struct kp_diag *diag)
+static int next_text(struct kp_client *client, int64_t deadline, const char **text,
+	size_t *size, struct kp_diag *diag)
 {
-	const char *text;
-	size_t size;
-	struct kp_diag own;
-	while (!(text = kp_frame_next(&client->frame, &size)))
+	while (!(*text = kp_frame_next(&client->frame, size)))
 		if (receive(client, deadline, diag) < 0)
 			return -1;
+	return 0;
+}
+
+static int parse(struct kp_client *client, const char *text, size_t size,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+{
+	struct kp_diag own;
 	if (kp_reply_parse(text, size, reply, &own) == 0)
 		return 0;
 	client->broken = true;
 	return kp_diag_set(diag, "bad_reply", client->path,
 		"what plugind at %s answered is not a reply: %s", client->path,
 		own.message);
+}
+
+static int next_reply(struct kp_client *client, int64_t deadline,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+{
+	const char *text;
+	size_t size;
+	if (next_text(client, deadline, &text, &size, diag) < 0)
+		return -1;
+	return parse(client, text, size, reply, diag);
 }
 
 static int start(struct kp_client *client, const char *method, const json_t *parameters,
@@ -323,13 +337,20 @@ static int start(struct kp_client *client, const char *method, const json_t *par
 	return send_all(client, text, size, deadline, diag);
 }
 
-int kp_client_call(struct kp_client *client, const char *method, const json_t *parameters,
+int kp_client_call_text(struct kp_client *client, const char *method,
+	const json_t *parameters, const char **text, size_t *size, struct kp_diag *diag)
+{
+	int64_t deadline = deadline_of(client);
+	if (start(client, method, parameters, false, deadline, diag) < 0)
+		return -1;
+	return next_text(client, deadline, text, size, diag);
+}
+
+int kp_client_parse(struct kp_client *client, const char *text, size_t size,
 	struct kp_reply_message *reply, struct kp_diag *diag)
 {
 	struct kp_reply_message got;
-	int64_t deadline = deadline_of(client);
-	if (start(client, method, parameters, false, deadline, diag) < 0 ||
-		next_reply(client, deadline, &got, diag) < 0)
+	if (parse(client, text, size, &got, diag) < 0)
 		return -1;
 	if (got.continues) {
 		kp_reply_message_finish(&got);
@@ -340,6 +361,16 @@ int kp_client_call(struct kp_client *client, const char *method, const json_t *p
 	}
 	*reply = got;
 	return 0;
+}
+
+int kp_client_call(struct kp_client *client, const char *method, const json_t *parameters,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+{
+	const char *text;
+	size_t size;
+	if (kp_client_call_text(client, method, parameters, &text, &size, diag) < 0)
+		return -1;
+	return kp_client_parse(client, text, size, reply, diag);
 }
 
 int kp_client_call_more(struct kp_client *client, const char *method,

@@ -39,6 +39,17 @@ void kp_client_set_timeout(struct kp_client *client, int timeout_ms);
 int kp_client_call(struct kp_client *client, const char *method, const json_t *parameters,
 	struct kp_reply_message *reply, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+/*
+ * The same, the reply as the text that came, NUL-terminated: borrowed until the next
+ * call, and nobody has looked whether it is a reply.
+ */
+int kp_client_call_text(struct kp_client *client, const char *method,
+	const json_t *parameters, const char **text, size_t *size, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+/* Code bad_reply, after which the client is of no use: what came is not one reply. */
+int kp_client_parse(struct kp_client *client, const char *text, size_t size,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 /* With more: the first reply, then while reply->continues the next ones. */
 int kp_client_call_more(struct kp_client *client, const char *method,
 	const json_t *parameters, struct kp_reply_message *reply, struct kp_diag *diag)
