@@ -54,6 +54,12 @@ BENCH_SRC   := $(wildcard tests/bench/*.c)
 FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
 
+HEADERS     := $(wildcard lib/include/kplug/*)
+# A new plugin begins as one kernel of the reference, in files of its own.
+TEMPLATE_SRC := $(wildcard lib/templates/*) plugins/reference/plugin.json \
+	$(filter-out %/plugin.c %/kernels.h,$(wildcard plugins/reference/*.[ch]))
+TEMPLATES   := $(addprefix $(BUILD)/templates/,$(notdir $(TEMPLATE_SRC)))
+
 objects      = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ     := $(call objects,$(LIB_SRC))
 WORKER_OBJ  := $(call objects,$(WORKER_SRC))
@@ -67,7 +73,8 @@ PROGRAMS    := $(BUILD)/plugind $(BUILD)/pluginctl $(BUILD)/plugin-worker
 PLUGIN_SO   := $(PLUGINS:%=$(BUILD)/plugins/%.so)
 PLUGIN_CONF := $(PLUGINS:%=$(BUILD)/plugins/plugins.d/%.json)
 DATA        := $(FAMILIES:lib/families/%=$(BUILD)/families/%) \
-	$(SCHEMAS:lib/schemas/%=$(BUILD)/schemas/%) $(BUILD)/schemas/error.json
+	$(SCHEMAS:lib/schemas/%=$(BUILD)/schemas/%) $(BUILD)/schemas/error.json \
+	$(TEMPLATES) $(HEADERS:lib/%=$(BUILD)/%)
 CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
 DRIVERS     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 
@@ -144,6 +151,15 @@ $(BUILD)/families/%: lib/families/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 $(BUILD)/schemas/%: lib/schemas/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/templates/%: lib/templates/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/templates/%: plugins/reference/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/include/%: lib/include/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 # A schema of every reply, made from the interface: reply.List.json, ...
@@ -256,7 +272,8 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -d $(D)$(prefix)/bin $(D)$(prefix)/sbin $(D)$(libexecdir)/kplug \
 		$(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d \
 		$(D)$(datadir)/kplug/families $(D)$(datadir)/kplug/schemas \
-		$(D)$(datadir)/kplug/varlink $(D)$(prefix)/include/kplug \
+		$(D)$(datadir)/kplug/varlink $(D)$(datadir)/kplug/templates \
+		$(D)$(prefix)/include/kplug \
 		$(D)$(sysconfdir)/kplug/plugins.d
 	$(INSTALL) -m 755 $(BUILD)/pluginctl $(D)$(prefix)/bin/
 	$(INSTALL) -m 755 $(BUILD)/plugind $(D)$(prefix)/sbin/
@@ -265,6 +282,7 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 644 $(PLUGIN_CONF) $(D)$(libdir)/kplug/plugins.d/
 	$(INSTALL) -m 644 $(FAMILIES) $(D)$(datadir)/kplug/families/
 	$(INSTALL) -m 644 $(BUILD)/schemas/*.json $(D)$(datadir)/kplug/schemas/
+	$(INSTALL) -m 644 $(TEMPLATES) $(D)$(datadir)/kplug/templates/
 	$(INSTALL) -m 644 lib/org.kplug.Manager.varlink $(D)$(datadir)/kplug/varlink/
 	$(INSTALL) -m 644 lib/include/kplug/plugin.h lib/include/kplug/plugin.map \
 		$(D)$(prefix)/include/kplug/

@@ -16,6 +16,9 @@ const struct option global_options[] = {
 		"else, "
 		"where nothing listens there, $XDG_RUNTIME_DIR/kplug/plugind.sock",
 		false},
+	{"offline", NULL,
+		"ask no plugind that runs, but a private one that ends with the command",
+		false},
 	{"json", NULL, "print one JSON document", false},
 	{"timeout", "S",
 		"seconds to wait for an answer, above 0 (default 30; commands that wait "
@@ -27,6 +30,19 @@ const struct option global_options[] = {
 		false},
 	{"help", NULL, "or -h: explain pluginctl, or the command", false},
 	{"version", NULL, "print the version of pluginctl", false},
+	{NULL, NULL, NULL, false},
+};
+
+const struct option offline_options[] = {
+	{"manifest-dir", "DIR", "a layer of manifests, highest first", true},
+	{"plugin-dir", "DIR", "where libraries without a path are", false},
+	{"families-dir", "DIR", "contracts of operations", false},
+	{"worker", "PATH", "the plugin-worker to run", false},
+	{"platform", "FILE", "devices from a JSON file instead of this machine's", false},
+	{"state-dir", "DIR",
+		"take decisions from there, not from where plugind of this machine keeps "
+		"them",
+		false},
 	{NULL, NULL, NULL, false},
 };
 
@@ -72,6 +88,8 @@ static int unknown_option(const struct arguments *arguments, const char *word,
 	const char *typed = name + strspn(name, "-");
 	size_t count = offer(global_options, typed, names, 0);
 	count = offer(command ? command->options : NULL, typed, names, count);
+	count = offer(!command || command->offline ? offline_options : NULL, typed, names,
+		count);
 	const char *nearest = kp_text_nearest(typed, names, count);
 	const char *where = command ? "" : " before a command";
 	if (*owners(typed, whose, sizeof(whose)))
@@ -104,6 +122,8 @@ static const struct option *find_option(
 	option = find_in(global_options, name + 2, size - 2);
 	if (!option && arguments->command)
 		option = find_in(arguments->command->options, name + 2, size - 2);
+	if (!option && (!arguments->command || arguments->command->offline))
+		option = find_in(offline_options, name + 2, size - 2);
 	return option;
 }
 
@@ -186,6 +206,29 @@ static int check_words(const struct arguments *arguments, struct kp_diag *diag)
 	return 0;
 }
 
+/* Options that only a private plugind can obey, and commands that it cannot do. */
+static int check_offline(const struct arguments *arguments, struct kp_diag *diag)
+{
+	const struct command *command = arguments->command;
+	if (arguments_has(arguments, "offline")) {
+		if (command && !command->offline)
+			return kp_diag_set(diag, "not_offline", command->name,
+				"%s asks the plugind that runs; --offline has none",
+				command->name);
+		if (arguments_has(arguments, "socket"))
+			return kp_diag_set(diag, "usage", "offline",
+				"--socket asks a plugind that runs, --offline does not: "
+				"give one of them");
+		return 0;
+	}
+	for (const struct option *option = offline_options; option->name; option++)
+		if (arguments_has(arguments, option->name))
+			return kp_diag_set(diag, "needs_offline", option->name,
+				"--%s is for --offline; a plugind that runs has its own",
+				option->name);
+	return 0;
+}
+
 int arguments_parse(
 	int argc, char **argv, struct arguments *arguments, struct kp_diag *diag)
 {
@@ -212,7 +255,7 @@ int arguments_parse(
 		if (result < 0)
 			return -1;
 	}
-	return check_words(arguments, diag);
+	return check_words(arguments, diag) < 0 ? -1 : check_offline(arguments, diag);
 }
 
 void arguments_finish(struct arguments *arguments)

@@ -19,6 +19,8 @@ struct option {
 };
 
 extern const struct option global_options[];
+/* Of every command that works offline; most are plugind's own. */
+extern const struct option offline_options[];
 
 struct given_option {
 	const struct option *option;
@@ -36,7 +38,7 @@ struct arguments {
  * Options may stand before and behind words; those of a command behind its name.
  * `--` ends them. Codes unknown_command, unknown_option (nearest offered),
  * missing_value, empty_value, unexpected_value, repeated_option, missing_argument,
- * unexpected_argument, not_utf8, no_memory. *arguments is the caller's to finish also
+ * unexpected_argument, needs_offline, not_offline, usage, not_utf8, no_memory. *arguments is the caller's to finish also
  * when it fails, and holds what was understood.
  */
 int arguments_parse(int argc, char **argv, struct arguments *arguments,

@@ -248,5 +248,6 @@ const struct command bench_command = {
 		"them.",
 	.options = options,
 	.waits = true,
+	.offline = true,
 	.run = run,
 };

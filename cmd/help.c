@@ -47,9 +47,9 @@ static json_t *options_json(const struct option *option)
 
 static json_t *command_json(const struct command *command)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", command->name, "args",
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o}", "name", command->name, "args",
 		command->args, "summary", command->summary, "help", command->help,
-		"options", options_json(command->options));
+		"offline", command->offline, "options", options_json(command->options));
 }
 
 /* Takes `value`. */
@@ -72,8 +72,9 @@ static int all_json(const struct output *output)
 		bad |= json_object_set_new(
 			exits, number, json_string(statuses[i].meaning));
 	}
-	json_t *document = json_pack("{s:s, s:o, s:o, s:o}", "usage", synopsis, "options",
-		options_json(global_options), "commands", list, "exit", exits);
+	json_t *document = json_pack("{s:s, s:o, s:o, s:o, s:o}", "usage", synopsis,
+		"options", options_json(global_options), "offline_options",
+		options_json(offline_options), "commands", list, "exit", exits);
 	if (bad) {
 		json_decref(document);
 		document = NULL;
@@ -174,6 +175,11 @@ int help_one(const struct output *output, const struct command *command)
 		output_line(output, TONE_PLAIN, "%s", "");
 		output_line(output, TONE_TITLE, "Options");
 		status = put_options(output, command->options);
+	}
+	if (command->offline) {
+		output_line(output, TONE_PLAIN, "%s", "");
+		output_line(output, TONE_TITLE, "Options beside --offline");
+		status |= put_options(output, offline_options);
 	}
 	output_line(output, TONE_PLAIN, "%s", "");
 	output_words(output, 0, "`pluginctl --help` has the options of every command.");

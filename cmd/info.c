@@ -359,5 +359,6 @@ const struct command info_command = {
 		"would be "
 		"refused. With --quiet the names of the kernels.",
 	.options = options,
+	.offline = true,
 	.run = run,
 };

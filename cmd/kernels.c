@@ -119,5 +119,6 @@ const struct command kernels_command = {
 		"machine; "
 		"what a request asks for beyond that is for `pluginctl why`.",
 	.options = options,
+	.offline = true,
 	.run = run,
 };

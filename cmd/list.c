@@ -149,5 +149,6 @@ const struct command list_command = {
 		"active the "
 		"reason. With --quiet the names alone.",
 	.options = options,
+	.offline = true,
 	.run = run,
 };

@@ -12,15 +12,13 @@
 
 #include "cmd/command.h"
 #include "cmd/field.h"
+#include "cmd/layer.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
 #include "lib/file.h"
 #include "lib/owned.h"
 #include "lib/text.h"
 
-static const struct question asking_layers = {
-	"Layers", {{"mask_dir", KP_JSON_STRING, true},
-			  {"runtime_dir", KP_JSON_STRING | KP_JSON_NULL, false}}};
 static const struct question asking_info = {"Info", {{"plugin", KP_JSON_OBJECT, true}}};
 static const struct question reloading = {
 	"Reload", {{"generation", KP_JSON_INTEGER, true}}};
@@ -29,58 +27,22 @@ static const struct question reloading = {
 enum entry { ENTRY_NONE, ENTRY_MASK, ENTRY_OTHER, ENTRY_UNREADABLE };
 
 struct place {
-	char dir[4096];
+	struct layer layer;
 	char file[80];
-	json_t *layers; /* the reply to Layers */
 };
 
 #define owned_place __attribute__((cleanup(place_finish))) struct place
 
 static void place_finish(struct place *place)
 {
-	json_decref(place->layers);
-}
-
-/* Root writes where root's daemon says, or its own, and nobody else's. */
-static int check_peer(struct session *session)
-{
-	uid_t uid;
-	struct kp_diag diag;
-	int status = session_connect(session);
-	if (status != KP_EXIT_OK)
-		return status;
-	if (kp_client_peer(session->client, &uid, &diag) < 0)
-		return output_fail_diag(&session->output, &diag);
-	if (uid == 0 || uid == geteuid())
-		return KP_EXIT_OK;
-	return output_refuse(&session->output, "untrusted_layer",
-		kp_client_path(session->client),
-		"plugind at %s runs as uid %u: where that tells to write, uid %u does "
-		"not",
-		kp_client_path(session->client), (unsigned)uid, (unsigned)geteuid());
+	layer_finish(&place->layer);
 }
 
 static int find_place(struct session *session, const char *name, struct place *place)
 {
-	bool runtime = arguments_has(&session->arguments, "runtime");
-	int status = check_peer(session);
-	if (status == KP_EXIT_OK)
-		status = session_ask(
-			session, &asking_layers, json_object(), &place->layers);
-	if (status != KP_EXIT_OK)
-		return status;
-	const char *dir =
-		field_text(place->layers, runtime ? "runtime_dir" : "mask_dir", NULL);
-	if (!dir)
-		return output_refuse(&session->output, "no_runtime_layer", name,
-			"this plugind was given its own manifest directories, and the "
-			"runtime layer is none of them; leave out --runtime");
-	int n = snprintf(place->dir, sizeof(place->dir), "%s", dir);
-	if (dir[0] != '/' || n < 0 || (size_t)n >= sizeof(place->dir))
-		return output_refuse(&session->output, "bad_reply", "Layers",
-			"plugind names %s as its layer, which is no absolute path", dir);
 	(void)snprintf(place->file, sizeof(place->file), "%s.json", name);
-	return KP_EXIT_OK;
+	return layer_find(session, name, arguments_has(&session->arguments, "runtime"),
+		&place->layer);
 }
 
 static int check_known(struct session *session, const char *name)
@@ -88,16 +50,6 @@ static int check_known(struct session *session, const char *name)
 	owned_json *reply = NULL;
 	return name_ask(
 		session, &asking_info, name, json_pack("{s:s}", "name", name), &reply);
-}
-
-/* Errno of the last call as a failure about the layer. */
-static int failed(struct session *session, const struct place *place, const char *verb)
-{
-	int error = errno;
-	bool denied = error == EACCES || error == EPERM || error == EROFS;
-	return output_refuse(&session->output, denied ? "not_permitted" : "write_failed",
-		place->dir, "cannot %s %s in %s: %s", verb, place->file, place->dir,
-		strerror(error));
 }
 
 static enum entry look(int dir, const char *file)
@@ -115,7 +67,7 @@ static enum entry look(int dir, const char *file)
 /* The directory whose mask of this name hides all others; NULL: there is none. */
 static const char *masking_dir(const struct place *place)
 {
-	const json_t *dirs = json_object_get(place->layers, "manifest_dirs");
+	const json_t *dirs = json_object_get(place->layer.layers, "manifest_dirs");
 	for (size_t i = 0; i < json_array_size(dirs); i++) {
 		const char *path = json_string_value(json_array_get(dirs, i));
 		owned_fd dir = open(path ? path : "", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -130,7 +82,7 @@ static int put_json(const struct session *session, const char *name,
 	const struct place *place, bool changed, const json_t *reply)
 {
 	owned_json *document = json_pack("{s:s, s:b, s:s, s:s, s:s?, s:I}", "name", name,
-		"changed", changed, "directory", place->dir, "file", place->file,
+		"changed", changed, "directory", place->layer.dir, "file", place->file,
 		"masked_in", masking_dir(place), "generation",
 		field_int(reply, "generation"));
 	return document ? output_json(document) : output_no_memory(&session->output);
@@ -141,9 +93,9 @@ static void put_still_masked(const struct session *session, const char *name,
 	const struct place *place, const char *dir)
 {
 	const char *remedy = "remove it there";
-	if (strcmp(dir, field_text(place->layers, "runtime_dir", "")) == 0)
+	if (strcmp(dir, field_text(place->layer.layers, "runtime_dir", "")) == 0)
 		remedy = "use --runtime";
-	else if (strcmp(dir, field_text(place->layers, "mask_dir", "")) == 0)
+	else if (strcmp(dir, field_text(place->layer.layers, "mask_dir", "")) == 0)
 		remedy = "leave out --runtime";
 	output_line(&session->output, TONE_WARN, "%s: still masked by %s/%s; %s", name,
 		dir, place->file, remedy);
@@ -164,7 +116,7 @@ static int report(struct session *session, const char *name, const struct place 
 	else if (!session->output.quiet && (changed || !dir))
 		output_line(&session->output, TONE_PLAIN, "%s: %s%s in %s", name,
 			changed ? "" : "already ", mask ? "masked" : "unmasked",
-			place->dir);
+			place->layer.dir);
 	if (status != KP_EXIT_OK || !dir)
 		return status;
 	if (!session->output.json && !session->output.quiet)
@@ -177,7 +129,7 @@ static int occupied(struct session *session, const struct place *place)
 	return output_refuse(&session->output, "file_exists", place->file,
 		"%s/%s is a manifest, not a mask; move it away first, or disable the "
 		"plugin",
-		place->dir, place->file);
+		place->layer.dir, place->file);
 }
 
 static int check_name(struct session *session, const char *name)
@@ -202,15 +154,16 @@ static int run_mask(struct session *session)
 		status = find_place(session, name, &place);
 	if (status != KP_EXIT_OK)
 		return status;
-	owned_fd dir = open(place.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 && errno == ENOENT && kp_file_make_dirs(place.dir, 0755, &diag) == 0)
-		dir = open(place.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	owned_fd dir = open(place.layer.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 && errno == ENOENT &&
+		kp_file_make_dirs(place.layer.dir, 0755, &diag) == 0)
+		dir = open(place.layer.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return failed(session, &place, "make");
+		return layer_fail(session, &place.layer, "make", place.file);
 	if (symlinkat("/dev/null", dir, place.file) == 0)
 		return report(session, name, &place, true, true);
 	if (errno != EEXIST)
-		return failed(session, &place, "make");
+		return layer_fail(session, &place.layer, "make", place.file);
 	return look(dir, place.file) == ENTRY_MASK
 		       ? report(session, name, &place, false, true)
 		       : occupied(session, &place);
@@ -225,18 +178,18 @@ static int run_unmask(struct session *session)
 		status = find_place(session, name, &place);
 	if (status != KP_EXIT_OK)
 		return status;
-	owned_fd dir = open(place.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	owned_fd dir = open(place.layer.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0 && errno != ENOENT)
-		return failed(session, &place, "look for");
+		return layer_fail(session, &place.layer, "look for", place.file);
 	switch (dir < 0 ? ENTRY_NONE : look(dir, place.file)) {
 	case ENTRY_MASK:
 		if (unlinkat(dir, place.file, 0) < 0)
-			return failed(session, &place, "remove");
+			return layer_fail(session, &place.layer, "remove", place.file);
 		return report(session, name, &place, true, false);
 	case ENTRY_OTHER:
 		return occupied(session, &place);
 	case ENTRY_UNREADABLE:
-		return failed(session, &place, "look for");
+		return layer_fail(session, &place.layer, "look for", place.file);
 	case ENTRY_NONE:
 		break;
 	}

@@ -144,6 +144,18 @@ void output_remark(const struct output *output, const char *format, ...)
 	(void)fprintf(stderr, "%s\n", text ? text : "");
 }
 
+void output_warn(const struct output *output, const char *format, ...)
+{
+	va_list arguments;
+	if (output->quiet)
+		return;
+	va_start(arguments, format);
+	owned_text text = clean_format(format, arguments);
+	va_end(arguments);
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "pluginctl: warning: %s\n", text ? text : "");
+}
+
 void output_progress(const struct output *output, const char *format, ...)
 {
 	va_list arguments;

@@ -52,6 +52,9 @@ void output_words(const struct output *output, size_t indent, const char *format
 /* One line to stderr: a remark beside the answer; nothing when quiet or JSON. */
 void output_remark(const struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* `pluginctl: warning: ...` on stderr, beside JSON, too: the answer lacks something. */
+void output_warn(const struct output *output, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Replaces the line on the terminal at stderr; "" clears it. */
 void output_progress(const struct output *output, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

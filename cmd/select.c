@@ -252,6 +252,7 @@ const struct command select_command = {
 		"instead "
 		"of, and warnings. Exit status 1 where nothing is eligible.",
 	.options = options,
+	.offline = true,
 	.run = run_select,
 };
 
@@ -268,5 +269,6 @@ const struct command why_command = {
 		"and who "
 		"asks for it.",
 	.options = options + 1,
+	.offline = true,
 	.run = run_why,
 };

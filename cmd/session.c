@@ -19,6 +19,8 @@ int session_connect(struct session *session)
 	struct kp_diag diag;
 	if (session->client)
 		return KP_EXIT_OK;
+	if (arguments_has(&session->arguments, "offline"))
+		return offline_start(session);
 	const char *path = arguments_value(&session->arguments, "socket");
 	if (kp_client_open(path, session->timeout_ms, &session->client, &diag) == 0)
 		return KP_EXIT_OK;
@@ -31,6 +33,8 @@ int session_await(struct session *session, int wait_ms)
 	const char *path = arguments_value(&session->arguments, "socket");
 	int64_t end = kp_clock_ms() + wait_ms;
 	struct kp_diag diag;
+	if (arguments_has(&session->arguments, "offline"))
+		return session_connect(session);
 	while (kp_client_open(path, session->timeout_ms, &session->client, &diag) < 0) {
 		if (strcmp(diag.code, "no_daemon") != 0 || kp_clock_ms() >= end)
 			return output_fail_diag(&session->output, &diag);
@@ -224,5 +228,6 @@ void session_finish(struct session *session)
 {
 	free(session->ready);
 	kp_client_close(session->client);
+	offline_finish(&session->offline);
 	arguments_finish(&session->arguments);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "cmd/arguments.h"
+#include "cmd/offline.h"
 #include "cmd/output.h"
 #include "lib/client.h"
 #include "lib/json.h"
@@ -20,6 +21,7 @@ struct session {
 	int timeout_ms; /* of one answer; negative: none */
 	bool timeout_given;
 	struct kp_client *client; /* NULL until the first question */
+	struct offline offline;	  /* its own plugind, for --offline */
 	/* Says that the work is not done in time; NULL: that nobody answered. */
 	int (*late)(struct session *session);
 	/* With --json nobody looks into replies, whose first member is an array. */

@@ -199,5 +199,6 @@ const struct command status_command = {
 		"alone.",
 	.options = options,
 	.waits = true,
+	.offline = true,
 	.run = run,
 };

@@ -211,6 +211,14 @@ static void daemon_finish(struct daemon *daemon)
 	idl_free(daemon->idl);
 }
 
+void daemon_end(struct daemon *daemon, const char *why)
+{
+	if (daemon->closing)
+		return;
+	log_line(&daemon->log, LOG_INFO, "%s: ending", why);
+	close_everything(daemon);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
 	struct daemon *daemon = handle->data;
@@ -222,9 +230,7 @@ static void on_signal(uv_signal_t *handle, int number)
 		scan_request(daemon->scan, NULL, NULL);
 		return;
 	}
-	log_line(&daemon->log, LOG_INFO, "%s: ending",
-		number == SIGTERM ? "SIGTERM" : "SIGINT");
-	close_everything(daemon);
+	daemon_end(daemon, number == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
 /* ---- the start ---- */

@@ -84,6 +84,9 @@ const struct kp_table *daemon_table(struct daemon *daemon);
  */
 void daemon_identify(struct daemon *daemon);
 
+/* Begins an orderly end; `why` is for the log. */
+void daemon_end(struct daemon *daemon, const char *why);
+
 /* Something has changed: waiting calls look again, the table is kept on disk. */
 void daemon_changed(struct daemon *daemon);
 

@@ -53,6 +53,8 @@ static const struct row rows[] = {
 		"error, warning, info (default) or debug"},
 	{"system", KIND_SWITCH, AT(system), 0, false, NULL,
 		"serve all users; roles by uid and the group kplug"},
+	{"transient", KIND_SWITCH, AT(transient), 0, true, NULL,
+		"end when the last client has gone, or none has come"},
 	{"check-config", KIND_ACTION, 0, OPTIONS_CHECK, true, NULL,
 		"say what is wrong with the configuration, start nothing"},
 	{"help", KIND_ACTION, 0, OPTIONS_HELP, true, NULL, "this text"},

@@ -22,6 +22,7 @@ enum options_action { OPTIONS_RUN, OPTIONS_CHECK, OPTIONS_HELP, OPTIONS_VERSION 
 struct options {
 	enum options_action action;
 	bool system;
+	bool transient; /* lives for its clients alone */
 	char *config; /* the file that was read, or NULL */
 	size_t n_manifest_dirs;
 	char **manifest_dirs; /* highest first */

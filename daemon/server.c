@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "daemon/client.h"
+#include "daemon/company.h"
 #include "daemon/daemon.h"
 #include "daemon/lock.h"
 #include "daemon/options.h"
@@ -39,6 +40,7 @@ struct server {
 	struct lock lock;
 	struct role_policy policy;
 	struct room room;
+	struct company *company; /* NULL: it lives without clients, too */
 };
 
 size_t server_clients(const struct server *server)
@@ -52,6 +54,7 @@ static void on_client_closed(void *context, struct client *client)
 {
 	struct server *server = context;
 	room_leave(&server->room, client);
+	company_count(server->company, server->room.served);
 }
 
 static void on_sweep(uv_timer_t *timer)
@@ -95,6 +98,7 @@ static void take_up(struct server *server, const struct client_options *options)
 	if (!guest.client)
 		return;
 	room_enter(&server->room, &guest);
+	company_count(server->company, server->room.served);
 	if (guest.refused && !uv_is_active((uv_handle_t *)&server->sweep))
 		(void)uv_timer_start(&server->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
 }
@@ -322,6 +326,8 @@ void server_close(struct server *server)
 	if (!server)
 		return;
 	remove_socket(server);
+	company_close(server->company);
+	server->company = NULL;
 	while (server->room.count > 0)
 		client_close(server->room.guests[server->room.count - 1].client);
 	uv_close((uv_handle_t *)&server->poll, on_handle_closed);
@@ -361,7 +367,9 @@ int server_open(struct daemon *daemon, const char *path, struct server **out,
 	server->path = strdup(path);
 	role_policy_init(&server->policy, system);
 	server->room.shared = system;
-	if (!server->path) {
+	if (daemon->options->transient)
+		server->company = company_new(daemon);
+	if (!server->path || (daemon->options->transient && !server->company)) {
 		kp_diag_no_memory(diag);
 		goto fail;
 	}
@@ -372,6 +380,7 @@ int server_open(struct daemon *daemon, const char *path, struct server **out,
 	*out = server;
 	return 0;
 fail:
+	company_close(server->company);
 	server_free(server);
 	return -1;
 }

@@ -10,6 +10,7 @@ static const char *const not_found[] = {
 	"no_such_plugin",
 	"unknown_family",
 	"unknown_operation",
+	"unknown_schema",
 	NULL,
 };
 
@@ -26,8 +27,10 @@ static const char *const argument[] = {
 	"missing_argument",
 	"missing_command",
 	"missing_value",
+	"needs_offline",
 	"needs_override",
 	"no_runtime_layer",
+	"not_offline",
 	"not_a_plugin",
 	"not_utf8",
 	"repeated_option",
@@ -124,6 +127,7 @@ static const char *const failed[] = {
 	"no_threads",
 	"no_watch",
 	"no_worker",
+	"not_installed",
 	"protocol_error",
 	"stopping",
 	"table_too_large",

@@ -57,6 +57,7 @@ static char *installed(const char *prefix, const char *part)
 		{"pluginctl", "bin/pluginctl"},
 		{"plugins", "lib/kplug/plugins"},
 		{"plugins/plugins.d", "lib/kplug/plugins.d"},
+		{"include", "include"},
 	};
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (strcmp(places[i].part, part) == 0)
@@ -161,6 +162,11 @@ void kp_place_free(char **list)
 	for (char **item = list; item && *item; item++)
 		free(*item);
 	free(list);
+}
+
+char *kp_place_library_dir(void)
+{
+	return xdg("XDG_DATA_HOME", ".local/share", "/plugins");
 }
 
 char *kp_place_state_dir(bool system)

@@ -12,7 +12,7 @@
  * program's directory, then below KP_PREFIX; that last one is returned whether it
  * is there or not, so that a message can name it.
  * Parts: "plugin-worker", "plugind", "pluginctl", "plugins", "plugins/plugins.d",
- * "families", "schemas".
+ * "families", "schemas", "templates", "include".
  */
 char *kp_place_find(const char *part);
 
@@ -31,6 +31,12 @@ void kp_place_free(char **list);
  * $XDG_RUNTIME_DIR/kplug/plugins.d. malloc'ed; NULL when memory is exhausted.
  */
 char *kp_place_runtime_layer(bool system);
+
+/*
+ * Where a user's own libraries are: $XDG_DATA_HOME/kplug/plugins. malloc'ed; NULL when
+ * memory is exhausted or the user has no home directory.
+ */
+char *kp_place_library_dir(void);
 
 /*
  * State, cache, socket and the daemon's configuration file for the system, else by

@@ -10,7 +10,7 @@ from pluginctl import LIMIT_S, PLUGINCTL, Case, call, environment
 
 COMMANDS = (
     "list info kernels select why bench disable enable is-enabled mask unmask reload retry "
-    "status version help"
+    "cat new install uninstall schema status version help"
 ).split()
 
 
