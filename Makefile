@@ -229,7 +229,15 @@ $(FAKE_CUDA): $(FAKE_OBJ)
 	$(say) LD $@
 	$(Q)$(CC) -shared -o $@ $^ -Wl,-z,defs -Wl,-soname,libcuda.so.1 -lm -lpthread
 
-tests: $(CHECKS) $(FIXTURES) $(FAKE_CUDA)
+# ---- NVIDIA's management library for tests: plays what NVIDIA_FAKE says -------
+FAKE_NVML   := $(BUILD)/tests/fake/nvml/libnvidia-ml.so.1
+$(FAKE_NVML): tests/fake/nvml.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(say) FAKE $@
+	$(Q)$(CC) -std=c11 $(WARNINGS) -Wno-missing-prototypes -D_GNU_SOURCE -O1 -g -fPIC \
+		-fvisibility=hidden -shared -Wl,-z,defs -Wl,-soname,$(@F) -o $@ $<
+
+tests: $(CHECKS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_NVML)
 
 demo: setup ## build, then show the product at work in a temporary directory
 	@$(MAKE) --no-print-directory all

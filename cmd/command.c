@@ -10,6 +10,7 @@ const struct command *const commands[] = {
 	&list_command,
 	&info_command,
 	&kernels_command,
+	&devices_command,
 	&select_command,
 	&why_command,
 	&bench_command,

@@ -30,6 +30,7 @@ extern const struct command list_command, info_command, kernels_command, select_
 	mask_command, unmask_command, reload_command, retry_command, status_command,
 	version_command, help_command, cat_command, new_command, install_command,
 	uninstall_command, schema_command;
+extern const struct command devices_command;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct command *const commands[];

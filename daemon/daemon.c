@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/decision.h"
+#include "daemon/devices.h"
 #include "daemon/idl.h"
 #include "daemon/inputs.h"
 #include "daemon/options.h"
@@ -178,6 +179,7 @@ static void close_everything(struct daemon *daemon)
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
 	scan_close(daemon->scan);
+	devices_close(daemon->devices);
 	/* Still caught, and no reason to go on: asking twice is no reason to break off.
 	 */
 	for (size_t i = 0; i < daemon->n_signals; i++)
@@ -200,6 +202,7 @@ static void daemon_finish(struct daemon *daemon)
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&daemon->loop);
 	scan_free(daemon->scan);
+	devices_free(daemon->devices);
 	generation_finish(&daemon->generation);
 	kp_registry_free(daemon->registry);
 	kp_decisions_finish(&daemon->decisions);
@@ -228,6 +231,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	if (number == SIGHUP) {
 		log_line(&daemon->log, LOG_INFO, "SIGHUP: looking for changes");
 		scan_request(daemon->scan, NULL, NULL);
+		(void)devices_look(daemon->devices, true);
 		return;
 	}
 	daemon_end(daemon, number == SIGTERM ? "SIGTERM" : "SIGINT");
@@ -265,10 +269,7 @@ static int read_inputs(struct daemon *daemon, struct kp_diag *diag)
 	daemon->idl = idl_new(kp_interface_text, diag);
 	if (!daemon->idl)
 		return -1;
-	json_t *platform = kp_platform_json(&daemon->platform);
-	daemon->platform_text =
-		platform ? json_dumps(platform, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-	json_decref(platform);
+	daemon->platform_text = inputs_platform_key(&daemon->platform);
 	return daemon->platform_text ? 0 : kp_diag_no_memory(diag);
 }
 
@@ -325,7 +326,8 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 	daemon->pool = pool_new(&daemon->loop,
 		&(struct pool_options){.worker = options->worker, .slots = slots()});
 	daemon->scan = daemon->pool ? scan_new(daemon, diag) : NULL;
-	if (!daemon->scan || asprintf(&store, "%s/store", options->state_dir) < 0)
+	daemon->devices = devices_new(daemon);
+	if (!daemon->scan || !daemon->devices || asprintf(&store, "%s/store", options->state_dir) < 0)
 		return kp_diag_no_memory(diag);
 	daemon->pipeline = pipeline_new(&daemon->loop, daemon->pool,
 		&(struct pipeline_options){.plugin_dir = options->plugin_dir,
@@ -370,6 +372,7 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 	start_watch(daemon);
 	log_warnings(&daemon->log, &daemon->warnings);
 	log_warnings(&daemon->log, &daemon->lost);
+	devices_start(daemon->devices);
 	scan_request(daemon->scan, NULL, NULL);
 	return 0;
 }

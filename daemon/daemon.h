@@ -20,6 +20,7 @@
 #include "lib/registry.h"
 
 struct bench;
+struct devices;
 struct idl;
 struct options;
 struct pipeline;
@@ -37,7 +38,7 @@ struct daemon {
 	struct idl *idl;
 	struct kp_families families;
 	struct kp_platform platform;
-	char *platform_text; /* its JSON: part of the cache's key */
+	char *platform_text; /* inputs_platform_key: part of the cache's key */
 	struct kp_registry *registry;
 	struct kp_decisions decisions;
 	bool is_behind; /* the registry may hold others: decision_catch_up */
@@ -49,6 +50,7 @@ struct daemon {
 	struct pipeline *pipeline;
 	struct scan *scan;
 	struct watch *watch;
+	struct devices *devices;
 	struct bench *bench;	  /* under way, or NULL: method_bench.c */
 	struct kp_diags warnings; /* of the start: `status` shows them */
 	struct kp_diags lost;	  /* decisions, until an operator decides anew */

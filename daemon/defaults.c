@@ -7,6 +7,8 @@
 #include "daemon/options.h"
 #include "lib/place.h"
 
+enum { DRIVER_MS = 30000 }; /* eight GPUs that sleep take ten seconds to wake up */
+
 static int fill_dirs(struct options *options, struct kp_diag *diag)
 {
 	options->has_usual_dirs = !options->manifest_dirs;
@@ -64,5 +66,7 @@ int defaults_fill(struct options *options, struct kp_diag *diag)
 			result = -1;
 	if (!options->log_level)
 		options->log_level = LOG_INFO;
+	if (!options->driver_timeout_ms)
+		options->driver_timeout_ms = DRIVER_MS;
 	return result < 0 ? result : fill_dirs(options, diag);
 }

@@ -11,6 +11,7 @@
 
 #include "lib/file.h"
 #include "lib/json.h"
+#include "lib/owned.h"
 
 enum { PLATFORM_BYTES = 1 << 20 };
 
@@ -42,16 +43,22 @@ static int read_families(const char *dir, struct kp_families *families,
 	return 0;
 }
 
-static int read_platform(
-	const char *path, struct kp_platform *platform, struct kp_diag *diag)
+const char *inputs_root(const struct options *options)
 {
+	return options->devices_root ? options->devices_root : "";
+}
+
+static int read_platform(
+	const struct options *options, struct kp_platform *platform, struct kp_diag *diag)
+{
+	const char *path = options->platform;
 	char *text = NULL;
 	size_t size = 0;
 	json_t *value = NULL;
 	int result = -1;
 
 	if (!path)
-		return kp_platform_detect("/sys", platform, diag);
+		return kp_platform_detect(inputs_root(options), platform, diag);
 	if (kp_file_read(AT_FDCWD, path, PLATFORM_BYTES, &text, &size, diag) == 0 &&
 		kp_json_parse(text, size, path, &value, diag) == 0) {
 		result = kp_platform_from_json(value, platform, diag);
@@ -71,11 +78,33 @@ int inputs_read(const struct options *options, struct kp_families *families,
 	if (check_worker(options->worker, diag) < 0 ||
 		read_families(options->families_dir, families, warnings, diag) < 0)
 		return -1;
-	if (read_platform(options->platform, platform, diag) == 0)
+	if (read_platform(options, platform, diag) == 0)
 		return 0;
 	kp_families_finish(families);
 	*families = (struct kp_families){0};
 	return -1;
+}
+
+/* A GPU that has just been woken up has a UUID, and is the same. */
+static void strip_device(json_t *device)
+{
+	static const char *const found[] = {"uuid", "name", "memory_bytes"};
+
+	for (size_t i = 0; i < KP_COUNT(found); i++)
+		(void)json_object_del(device, found[i]);
+}
+
+char *inputs_platform_key(const struct kp_platform *platform)
+{
+	json_t *value = kp_platform_json(platform);
+	size_t i;
+	json_t *device;
+
+	json_array_foreach (json_object_get(value, "devices"), i, device)
+		strip_device(device);
+	char *text = value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	json_decref(value);
+	return text;
 }
 
 static void look_for_dir(const char *what, const char *path, struct kp_diags *remarks)

@@ -20,6 +20,16 @@ int inputs_read(const struct options *options, struct kp_families *families,
 	struct kp_platform *platform, struct kp_diags *warnings, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/* Where /sys and /proc of the devices are: "" for this machine's own. Borrowed. */
+const char *inputs_root(const struct options *options);
+
+/*
+ * A text that differs when other devices or another driver are there, so that a plugin
+ * may answer otherwise; what a worker has found out of them is no part of it. malloc'ed,
+ * NULL when memory is exhausted.
+ */
+char *inputs_platform_key(const struct kp_platform *platform);
+
 /*
  * Adds a remark (missing_directory) for each directory of manifests or libraries that
  * somebody named and that is not there: it may come later.

@@ -24,7 +24,7 @@ struct method {
 
 /* Row tables, each ended by a row without a name. */
 extern const struct method method_list[], method_select[], method_decide[],
-	method_reload[], method_status[], method_bench[];
+	method_reload[], method_status[], method_bench[], method_devices[];
 
 /* The row of a method of KP_INTERFACE ("List"), or NULL. */
 const struct method *method_find(const char *name);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/devices.h"
 #include "daemon/scan.h"
 #include "daemon/settle.h"
 #include "daemon/wait.h"
@@ -211,6 +212,7 @@ static void reload_all(struct daemon *daemon, struct call *call)
 		return;
 	}
 	*reload = (struct reload){daemon, call};
+	(void)devices_look(daemon->devices, true);
 	scan_request(daemon->scan, on_scanned, reload);
 }
 

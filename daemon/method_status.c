@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "daemon/devices.h"
 #include "daemon/options.h"
 #include "daemon/pipeline.h"
 #include "daemon/pool.h"
@@ -145,7 +146,7 @@ struct progress {
 static bool is_quiet(struct daemon *daemon, void *context)
 {
 	(void)context;
-	return scan_has_settled(daemon->scan) &&
+	return scan_has_settled(daemon->scan) && devices_has_settled(daemon->devices) &&
 	       !kp_registry_is_pending(daemon->registry, NULL);
 }
 

@@ -17,9 +17,9 @@
 #include "lib/json.h"
 #include "lib/place.h"
 
-enum { CONFIG_BYTES = 1 << 20, LISTED_MOST = 64, NAME_BYTES = 32 };
+enum { CONFIG_BYTES = 1 << 20, LISTED_MOST = 64, NAME_BYTES = 32, MS_MOST = 600000 };
 
-enum kind { KIND_PATH, KIND_PATHS, KIND_LEVEL, KIND_SWITCH, KIND_ACTION };
+enum kind { KIND_PATH, KIND_PATHS, KIND_LEVEL, KIND_MS, KIND_SWITCH, KIND_ACTION };
 
 struct row {
 	const char *name; /* of the command line; the file has _ for - */
@@ -49,6 +49,12 @@ static const struct row rows[] = {
 	{"worker", KIND_PATH, AT(worker), 0, false, "PATH", "the plugin-worker to run"},
 	{"platform", KIND_PATH, AT(platform), 0, false, "FILE",
 		"devices from a JSON file instead of this machine's"},
+	{"devices-root", KIND_PATH, AT(devices_root), 0, false, "DIR",
+		"look for devices in DIR/sys and DIR/proc"},
+	{"nvml", KIND_PATH, AT(nvml), 0, false, "FILE",
+		"NVIDIA's management library, not the usual one"},
+	{"driver-timeout-ms", KIND_MS, AT(driver_timeout_ms), 0, false, "N",
+		"how long a GPU's driver may take to tell of it (30000)"},
 	{"log-level", KIND_LEVEL, AT(log_level), 0, false, "LEVEL",
 		"error, warning, info (default) or debug"},
 	{"system", KIND_SWITCH, AT(system), 0, false, NULL,
@@ -133,6 +139,18 @@ static int set_level(struct options *options, const char *value, struct kp_diag 
 		"log-level: \"%s\" is none of error, warning, info, debug", value);
 }
 
+static int set_ms(unsigned *at, const char *name, const char *value, struct kp_diag *diag)
+{
+	char *end;
+	errno = 0;
+	unsigned long ms = strtoul(value, &end, 10);
+	if (value[0] < '0' || value[0] > '9' || *end || errno || ms < 1 || ms > MS_MOST)
+		return usage(
+			diag, name, "a number of milliseconds from 1 to 600000 expected");
+	*at = (unsigned)ms;
+	return 0;
+}
+
 static int set(struct options *options, const struct row *row, const char *base,
 	const char *value, struct kp_diag *diag)
 {
@@ -143,6 +161,8 @@ static int set(struct options *options, const struct row *row, const char *base,
 		return add_dir(options, base, value, diag);
 	case KIND_LEVEL:
 		return set_level(options, value, diag);
+	case KIND_MS:
+		return set_ms(member(options, row), row->name, value, diag);
 	case KIND_SWITCH:
 		*(bool *)member(options, row) = true;
 		return 0;
@@ -195,6 +215,7 @@ static unsigned types_of(const struct row *row)
 {
 	return row->kind == KIND_PATHS	  ? KP_JSON_ARRAY
 	       : row->kind == KIND_SWITCH ? KP_JSON_BOOLEAN
+	       : row->kind == KIND_MS	  ? KP_JSON_INTEGER
 					  : KP_JSON_STRING;
 }
 
@@ -222,6 +243,12 @@ static int apply_value(struct options *options, const struct row *row, const cha
 	if (row->kind == KIND_SWITCH) {
 		*(bool *)member(options, row) = json_is_true(value);
 		return 0;
+	}
+	if (row->kind == KIND_MS) {
+		char text[32];
+		(void)snprintf(
+			text, sizeof(text), "%lld", (long long)json_integer_value(value));
+		return set_ms(member(options, row), key, text, diag);
 	}
 	if (row->kind == KIND_PATHS) {
 		for (size_t i = 0; i < json_array_size(value); i++) {
@@ -252,6 +279,8 @@ static bool is_set(struct options *options, const struct row *row)
 		return *(void **)member(options, row) != NULL;
 	case KIND_LEVEL:
 		return options->log_level != 0;
+	case KIND_MS:
+		return *(unsigned *)member(options, row) != 0;
 	case KIND_SWITCH:
 		return *(bool *)member(options, row);
 	case KIND_ACTION:

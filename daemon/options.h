@@ -27,7 +27,10 @@ struct options {
 	size_t n_manifest_dirs;
 	char **manifest_dirs; /* highest first */
 	char *plugin_dir, *families_dir, *state_dir, *cache_dir, *socket, *worker;
-	char *platform; /* a file, or NULL: detect */
+	char *platform;	    /* a file, or NULL: detect */
+	char *devices_root; /* where /sys and /proc are looked at, or NULL */
+	char *nvml;	    /* NVIDIA's management library, or NULL: by its soname */
+	unsigned driver_timeout_ms;
 	/* Nobody named them: they may be missing, and what leads there is made. */
 	bool has_usual_dirs, has_usual_plugin_dir, has_usual_socket;
 	enum log_level log_level;

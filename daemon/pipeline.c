@@ -317,6 +317,17 @@ size_t pipeline_active(const struct pipeline *pipeline)
 	return count;
 }
 
+int pipeline_set_platform(struct pipeline *pipeline, const char *platform)
+{
+	char *copy = strdup(platform);
+
+	if (!copy)
+		return -1;
+	free((char *)pipeline->settings.platform);
+	pipeline->settings.platform = copy;
+	return 0;
+}
+
 const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline)
 {
 	return &pipeline->warnings;

@@ -48,6 +48,13 @@ int pipeline_start(struct pipeline *pipeline, const struct kp_manifest *manifest
 void pipeline_cancel(struct pipeline *pipeline, const char *plugin);
 size_t pipeline_active(const struct pipeline *pipeline);
 
+/*
+ * Other devices are there from now on: copies the text. What is under way is to be
+ * started again by the caller. -1 when memory is exhausted.
+ */
+int pipeline_set_platform(struct pipeline *pipeline, const char *platform)
+	__attribute__((warn_unused_result));
+
 /* What is wrong with the cache, once it has been read: for the log and `status`. */
 const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/daemon.h"
+#include "daemon/devices.h"
 #include "daemon/method.h"
 #include "daemon/scan.h"
 #include "daemon/wait.h"
@@ -18,7 +19,7 @@ struct later {
 static bool has_settled(struct daemon *daemon, void *context)
 {
 	(void)context;
-	return scan_has_settled(daemon->scan);
+	return scan_has_settled(daemon->scan) && devices_has_settled(daemon->devices);
 }
 
 static bool has_read(struct daemon *daemon, void *context)

@@ -6,6 +6,7 @@
 #include "lib/message.h"
 
 static const char *const not_found[] = {
+	"no_such_device",
 	"no_such_kernel",
 	"no_such_plugin",
 	"unknown_family",
@@ -136,6 +137,21 @@ static const char *const failed[] = {
 	"worker_failed",
 	"worker_lost",
 	"write_failed",
+	/* the devices and their drivers */
+	"asking",
+	"driver_crashed",
+	"driver_error",
+	"driver_hangs",
+	"driver_library_missing",
+	"driver_library_unusable",
+	"driver_no_permission",
+	"driver_not_loaded",
+	"driver_version_mismatch",
+	"gpu_has_other_driver",
+	"gpu_lost",
+	"gpu_not_found",
+	"no_arch",
+	"no_way_to_ask",
 	/* a manifest, a library or its note: a plugin's reason, no answer to a call */
 	"abi_major",
 	"abi_minor",

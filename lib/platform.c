@@ -65,6 +65,15 @@ int kp_platform_add_cpu(
 	return 0;
 }
 
+struct kp_device_facts *kp_platform_find(
+	const struct kp_platform *platform, const char *id)
+{
+	for (size_t i = 0; i < platform->n_devices; i++)
+		if (strcmp(platform->devices[i].id, id) == 0)
+			return &platform->devices[i];
+	return NULL;
+}
+
 void kp_platform_finish(struct kp_platform *platform)
 {
 	if (!platform)

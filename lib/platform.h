@@ -7,7 +7,9 @@
 #define KP_LIB_PLATFORM_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/diag.h"
 #include "lib/spec.h"
@@ -24,6 +26,11 @@ struct kp_device_facts {
 	char vendor[16];
 	char name[96]; /* model for people, or "" */
 	struct kp_arch arch;
+	char uuid[48];	 /* or "" */
+	char driver[32]; /* version of the kernel driver that the vendor's devices have,
+			    or "" */
+	char bound[24];	 /* kernel driver that has the device: "nvidia", "vfio-pci", "" */
+	uint64_t memory; /* bytes; 0: not known */
 	size_t n_features;
 	char features[KP_DEVICE_FEATURES][20]; /* "avx2": in byte order */
 };
@@ -36,9 +43,10 @@ struct kp_platform {
 
 /*
  * This machine: its CPU first, then its GPUs in order of their PCI addresses, as many
- * as a platform holds. sysfs is "/sys" (tests give another root). Fails for memory only.
+ * as a platform holds, by what is below `root`/sys and `root`/proc/driver ("": this
+ * machine's own). Fails for memory only.
  */
-int kp_platform_detect(const char *sysfs, struct kp_platform *platform,
+int kp_platform_detect(const char *root, struct kp_platform *platform,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
@@ -51,7 +59,7 @@ int kp_platform_named(const char *name, struct kp_platform *platform,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
- * {"name": "...", "devices": [{"id", "kind", "vendor", "arch", "features"}]}: the
+ * {"name": "...", "devices": [{"id", "kind", "vendor", "arch", "features", ...}]}: the
  * Platform of the interface; only kind and vendor of a device are required. A string
  * is a name. Codes of kp_json_check and kp_platform_named, bad_platform, bad_name,
  * too_many; the object is the path.
@@ -59,6 +67,24 @@ int kp_platform_named(const char *name, struct kp_platform *platform,
 int kp_platform_from_json(const json_t *value, struct kp_platform *platform,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 json_t *kp_platform_json(const struct kp_platform *platform);
+/* One Device of it. New references, NULL when memory is exhausted. */
+json_t *kp_platform_device_json(const struct kp_device_facts *device);
+
+/*
+ * Takes what a worker found out of the GPU at an address: {"pci", "uuid", "name", "arch",
+ * "memory_bytes"}. Without an arch it is not known any more. False where nothing changes.
+ */
+bool kp_platform_learn(struct kp_platform *platform, const json_t *gpu);
+
+/*
+ * Keeps what `before` knew of GPUs that are still the same: address, vendor and driver.
+ * False when one is not among them.
+ */
+bool kp_platform_inherit(struct kp_platform *platform, const struct kp_platform *before);
+
+/* The device with this id, or NULL. */
+struct kp_device_facts *kp_platform_find(
+	const struct kp_platform *platform, const char *id);
 
 void kp_platform_finish(struct kp_platform *platform);
 

@@ -21,8 +21,14 @@ bool kp_device_add_feature(struct kp_device_facts *device, const char *feature);
 int kp_platform_add_cpu(struct kp_platform *platform, const struct kp_cpu *cpu,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
-/* Appends the GPUs below `sysfs` in order of their PCI addresses. */
-int kp_platform_add_gpus(struct kp_platform *platform, const char *sysfs,
+/* Appends the GPUs below `root`/sys in order of their PCI addresses. */
+int kp_platform_add_gpus(struct kp_platform *platform, const char *root,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * Adds to the GPUs of NVIDIA what the kernel driver says below `root`/proc/driver
+ * without opening any of them: its version, their models and UUIDs.
+ */
+void kp_platform_ask_proc(struct kp_platform *platform, const char *root);
 
 #endif

@@ -36,17 +36,18 @@ static void set_name(struct kp_platform *platform, const struct kp_cpu *cpu)
 }
 
 int kp_platform_detect(
-	const char *sysfs, struct kp_platform *platform, struct kp_diag *diag)
+	const char *root, struct kp_platform *platform, struct kp_diag *diag)
 {
 	struct kp_platform made = {0};
 	struct kp_cpu cpu;
 
 	kp_cpu_detect(&cpu);
 	if (kp_platform_add_cpu(&made, &cpu, diag) < 0 ||
-		kp_platform_add_gpus(&made, sysfs, diag) < 0) {
+		kp_platform_add_gpus(&made, root, diag) < 0) {
 		kp_platform_finish(&made);
 		return -1;
 	}
+	kp_platform_ask_proc(&made, root);
 	set_name(&made, &cpu);
 	*platform = made;
 	return 0;

@@ -13,6 +13,7 @@
 
 #include "lib/file.h"
 #include "lib/platform_build.h"
+#include "lib/text.h"
 
 enum { NUMBER_BYTES = 32, ADDRESS_BYTES = 32, PCI_DEVICES = 65536 };
 /* PCI class codes: base class, and sub-class of a processing accelerator. */
@@ -52,6 +53,19 @@ static const char *gpu_vendor(int device)
 	return NULL;
 }
 
+/* The kernel driver that has the device: the last part of where a link leads. */
+static void read_driver(int device, struct kp_device_facts *facts)
+{
+	char target[256];
+	ssize_t n = readlinkat(device, "driver", target, sizeof(target) - 1);
+
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	const char *slash = strrchr(target, '/');
+	kp_text_clean(slash ? slash + 1 : target, facts->bound, sizeof(facts->bound));
+}
+
 static int add_gpu(
 	struct kp_platform *platform, int pci, const char *address, struct kp_diag *diag)
 {
@@ -72,6 +86,7 @@ static int add_gpu(
 	(void)snprintf(facts->name, sizeof(facts->name), "PCI device %04lx:%04lx",
 		read_number(device, "vendor") & 0xffff,
 		read_number(device, "device") & 0xffff);
+	read_driver(device, facts);
 	return 0;
 }
 
@@ -111,12 +126,12 @@ static char (*list_addresses(DIR *dir, size_t *count))[ADDRESS_BYTES]
 }
 
 int kp_platform_add_gpus(
-	struct kp_platform *platform, const char *sysfs, struct kp_diag *diag)
+	struct kp_platform *platform, const char *root, struct kp_diag *diag)
 {
 	char *path = NULL;
 	size_t count = 0;
 
-	if (asprintf(&path, "%s/bus/pci/devices", sysfs) < 0)
+	if (asprintf(&path, "%s/sys/bus/pci/devices", root) < 0)
 		return kp_diag_no_memory(diag);
 	DIR *dir = opendir(path);
 	free(path);

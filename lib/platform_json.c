@@ -23,6 +23,9 @@ static const struct kp_json_key device_keys[] = {
 	{"name", KP_JSON_STRING | KP_JSON_NULL, false},
 	{"arch", KP_JSON_STRING | KP_JSON_NULL, false},
 	{"features", KP_JSON_ARRAY, false},
+	{"uuid", KP_JSON_STRING | KP_JSON_NULL, false},
+	{"memory_bytes", KP_JSON_INTEGER | KP_JSON_NULL, false},
+	{"driver", KP_JSON_STRING | KP_JSON_NULL, false},
 };
 
 static int bad(struct kp_diag *diag, const char *path, const char *key, const char *what)
@@ -96,6 +99,19 @@ static void number(struct kp_platform *platform, struct kp_device_facts *device)
 		(void)snprintf(device->id, sizeof(device->id), "%s", kind);
 }
 
+static int read_rest(const json_t *value, const char *path,
+	struct kp_device_facts *device, struct kp_diag *diag)
+{
+	json_int_t memory = json_integer_value(json_object_get(value, "memory_bytes"));
+
+	if (memory < 0)
+		return bad(diag, path, "memory_bytes", "a size expected");
+	device->memory = (uint64_t)memory;
+	if (take(value, path, "uuid", device->uuid, sizeof(device->uuid), diag) < 0)
+		return -1;
+	return take(value, path, "driver", device->driver, sizeof(device->driver), diag);
+}
+
 static int read_device(const json_t *value, const char *path,
 	struct kp_platform *platform, struct kp_diag *diag)
 {
@@ -108,6 +124,7 @@ static int read_device(const json_t *value, const char *path,
 	if (take(value, path, "id", device->id, sizeof(device->id), diag) < 0 ||
 		take(value, path, "name", device->name, sizeof(device->name), diag) < 0 ||
 		read_kind(value, path, device, diag) < 0 ||
+		read_rest(value, path, device, diag) < 0 ||
 		read_features(json_object_get(value, "features"), path, device, diag) < 0)
 		return -1;
 	if (!device->id[0])
@@ -169,21 +186,25 @@ static json_t *features_json(const struct kp_device_facts *device)
 	return list;
 }
 
-static json_t *device_json(const struct kp_device_facts *device)
+json_t *kp_platform_device_json(const struct kp_device_facts *device)
 {
 	char arch[32];
-	return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o}", "id", device->id, "kind",
-		kp_device_kind_name(device->kind), "vendor", device->vendor, "name",
-		device->name[0] ? device->name : NULL, "arch",
+	return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:s*, s:o*, s:s*}", "id",
+		device->id, "kind", kp_device_kind_name(device->kind), "vendor",
+		device->vendor, "name", device->name[0] ? device->name : NULL, "arch",
 		device->arch.known ? kp_arch_print(&device->arch, arch, sizeof(arch))
 				   : NULL,
-		"features", features_json(device));
+		"features", features_json(device), "uuid",
+		device->uuid[0] ? device->uuid : NULL, "memory_bytes",
+		device->memory ? json_integer((json_int_t)device->memory) : NULL,
+		"driver", device->driver[0] ? device->driver : NULL);
 }
 
 json_t *kp_platform_json(const struct kp_platform *platform)
 {
 	json_t *devices = json_array();
 	for (size_t i = 0; devices && i < platform->n_devices; i++)
-		devices = kp_json_append(devices, device_json(&platform->devices[i]));
+		devices = kp_json_append(
+			devices, kp_platform_device_json(&platform->devices[i]));
 	return json_pack("{s:s, s:o}", "name", platform->name, "devices", devices);
 }

@@ -134,6 +134,11 @@ bool kp_registry_again(struct kp_registry *registry, const char *plugin)
 	return true;
 }
 
+void kp_registry_platform_changed(struct kp_registry *registry)
+{
+	registry->dirty = true;
+}
+
 bool kp_registry_is_dirty(const struct kp_registry *registry)
 {
 	return registry->dirty;

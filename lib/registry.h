@@ -105,6 +105,9 @@ int kp_registry_identify(
  */
 const char *kp_registry_disabled_as(const struct kp_registry *registry, const char *name);
 
+/* The platform, which is the caller's, is another one from now on. */
+void kp_registry_platform_changed(struct kp_registry *registry);
+
 /* Has anything changed since the last kp_registry_table? */
 bool kp_registry_is_dirty(const struct kp_registry *registry);
 

@@ -9,8 +9,8 @@ from fake_plugind import Fake
 from pluginctl import LIMIT_S, PLUGINCTL, Case, call, environment
 
 COMMANDS = (
-    "list info kernels select why bench disable enable is-enabled mask unmask reload retry "
-    "cat new install uninstall schema status version help"
+    "list info kernels devices select why bench disable enable is-enabled mask unmask "
+    "reload retry cat new install uninstall schema status version help"
 ).split()
 
 

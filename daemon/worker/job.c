@@ -17,6 +17,7 @@ static const struct job_kind *const kinds[] = {
 	&job_identify,
 	&job_probe,
 	&job_bench,
+	&job_devices,
 };
 
 static const struct job_kind *find_kind(const char *name)

@@ -45,5 +45,6 @@ struct job_kind {
 extern const struct job_kind job_identify; /* {"kind","file","part"}; fds: the library */
 extern const struct job_kind job_probe;	   /* {"kind","stored","note","file"} */
 extern const struct job_kind job_bench;	   /* see measure.c */
+extern const struct job_kind job_devices;  /* {"kind","library","addresses"}; no fds */
 
 #endif
