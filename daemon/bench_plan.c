@@ -169,6 +169,7 @@ void bench_plan_finish(struct bench_plan *plan)
 	for (size_t i = 0; i < plan->n_rows; i++) {
 		bench_source_finish(&plan->rows[i].source);
 		free(plan->rows[i].message);
+		json_decref(plan->rows[i].details);
 	}
 	free(plan->rows);
 	bench_source_finish(&plan->reference);
@@ -176,6 +177,7 @@ void bench_plan_finish(struct bench_plan *plan)
 	json_decref(plan->traits);
 	json_decref(plan->attributes);
 	json_decref(plan->shapes);
+	json_decref(plan->details);
 	free(plan->remark);
 	free(plan->trouble);
 	*plan = (struct bench_plan){0};

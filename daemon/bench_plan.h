@@ -37,6 +37,8 @@ struct bench_row {
 	/* Not NULL: the row is not run, and this is what it says. */
 	const char *verdict;
 	char *message;
+	json_t *details; /* of the task that is done with it; or NULL */
+	bool is_forced;	 /* run though selection would not take it: it was named */
 };
 
 struct bench_task;
@@ -52,6 +54,7 @@ struct bench_plan {
 	bool is_unusual;    /* so that the family's work terms do not hold */
 	json_t *shapes;	    /* array of whole shapes */
 	json_int_t seed;
+	json_t *details; /* of the task; or NULL */
 	double time_s;
 	size_t n_rows;
 	struct bench_row *rows;	       /* by shape, then as in selection order */

@@ -7,106 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/bench_verdict.h"
 #include "daemon/worker/measure_clock.h"
 #include "lib/json.h"
 #include "lib/text.h"
 
 enum {
-	MESSAGE = 1024,	    /* bytes of it, whoever says it */
 	CLOCK_SLACK_MS = 5, /* the loop's clock is a little late, and has whole ones */
 };
 static const double call_least_us = 1e-4; /* less than a cycle of any processor */
-
-/* ---- verdicts ---------------------------------------------------------------------- */
-
-static const char *const verdicts[] = {"ok", "unverified", "wrong", "out_of_bounds",
-	"unavailable", "unsupported", "error"};
-
-/* A worker's word, if it is one that we know. */
-static const char *reported_verdict(const json_t *report)
-{
-	const char *verdict = json_string_value(json_object_get(report, "verdict"));
-
-	for (size_t i = 0; verdict && i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
-		if (strcmp(verdicts[i], verdict) == 0)
-			return verdicts[i];
-	return "error";
-}
-
-static const char *verdict_of(const struct bench_row *row, const json_t *report,
-	const json_t *fault, const struct kp_worker_result *result)
-{
-	if (!result)
-		return row->verdict ? row->verdict : "error";
-	switch (result->end) {
-	case KP_WORKER_DONE:
-		return reported_verdict(report);
-	case KP_WORKER_TIMED_OUT:
-		return "hung";
-	case KP_WORKER_KILLED:
-	case KP_WORKER_EXITED:
-	case KP_WORKER_KILLED_PARENT:
-		return fault ? "out_of_bounds" : "crashed";
-	default:
-		return "error";
-	}
-}
-
-static const char *side_text(const char *side)
-{
-	return strcmp(side, "inside") == 0   ? "wrote to the input"
-	       : strcmp(side, "before") == 0 ? "touched memory before"
-					     : "touched memory behind";
-}
-
-/* "touched memory behind c, 1 byte from it; killed by SIGSEGV during timing". */
-static char *fault_text(const json_t *fault, const struct kp_worker_result *result)
-{
-	const char *name = "", *side = "";
-	json_int_t distance = 0;
-	char *text;
-
-	(void)json_unpack((json_t *)fault, "{s:s, s:s, s:I}", "name", &name, "side",
-		&side, "distance", &distance);
-	if (asprintf(&text, "%s %.64s (%s %lld); %s", side_text(side), name,
-		    strcmp(side, "inside") == 0 ? "at byte" : "bytes from it:",
-		    (long long)distance, result->diag.message) < 0)
-		return NULL;
-	return text;
-}
-
-/* What it wrote last, for a death that nothing else explains: "free(): invalid ...". */
-static char *death_text(const struct kp_worker_result *result)
-{
-	const char *output = result->output;
-	size_t length = strlen(output);
-	char *text;
-
-	while (length > 0 && output[length - 1] == '\n')
-		length--;
-	size_t start = length;
-	while (start > 0 && output[start - 1] != '\n')
-		start--;
-	if (asprintf(&text, "%s%s%.*s", result->diag.message, length ? ": " : "",
-		    (int)(length - start), output + start) < 0)
-		return NULL;
-	return text;
-}
-
-static char *copy(const char *text)
-{
-	return text ? strndup(text, MESSAGE) : NULL;
-}
-
-static char *message_of(const struct bench_row *row, const json_t *report,
-	const json_t *fault, const struct kp_worker_result *result)
-{
-	if (!result)
-		return copy(row->message);
-	if (result->end == KP_WORKER_DONE)
-		return copy(json_string_value(json_object_get(report, "message")));
-	return fault ? fault_text(fault, result) : death_text(result);
-}
 
 /* How the row was checked belongs to what it says. */
 static json_t *whole_message(
@@ -243,11 +152,12 @@ static int set_numbers(const struct bench_plan *plan, const struct kp_shape *sha
 json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *row,
 	const json_t *report, const json_t *fault, const struct kp_worker_result *result)
 {
+	const struct bench_words words = {report, fault, NULL};
 	const json_t *said = result && result->end == KP_WORKER_DONE ? report : NULL;
 	const char *lie = said ? implausible(plan, said, result) : NULL;
-	const char *verdict = lie ? "error" : verdict_of(row, report, fault, result);
+	const char *verdict = lie ? "error" : bench_verdict(row, &words, result);
 	json_t *extents = json_array_get(plan->shapes, row->shape);
-	char *text = lie ? copy(lie) : message_of(row, report, fault, result);
+	char *text = lie ? bench_message_copy(lie) : bench_message(row, &words, result);
 	struct kp_shape shape = {0};
 
 	said = lie ? NULL : said;

@@ -87,6 +87,7 @@ static const char *const argument[] = {
 	"unknown_state",
 	"unknown_trait",
 	"unknown_without",
+	"unsupported_block",
 	"unsupported_format",
 	NULL,
 };

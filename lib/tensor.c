@@ -3,6 +3,8 @@
 #include "lib/tensor.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "lib/element.h"
 
@@ -12,33 +14,68 @@ static int too_large(const char *object, struct kp_diag *diag)
 		"%s: its bytes are more than a program can address", object);
 }
 
-/* Row-major strides for the shape, with `pad` elements behind each row. */
-static int stretch(struct kp_layout *layout, size_t pad)
+/* Strides and sizes; -1 when one overflows. */
+static int arrange(struct kp_layout *layout, const struct kp_arrangement *arrangement)
 {
-	int64_t stride = 1;
-	int64_t bytes;
+	int64_t stride = arrangement->step;
+	int64_t last = 0, bytes, far;
 
 	layout->elements = 1;
-	for (int32_t i = layout->rank - 1; i >= 0; i--) {
+	for (int32_t place = layout->rank - 1; place >= 0; place--) {
+		int32_t i = arrangement->order[place];
 		int64_t extent = layout->shape[i];
 		layout->strides[i] = stride;
 		if (__builtin_mul_overflow(
 			    layout->elements, (size_t)extent, &layout->elements) ||
+			__builtin_mul_overflow(
+				stride, extent > 0 ? extent - 1 : 0, &far) ||
+			__builtin_add_overflow(last, far, &last) ||
 			__builtin_mul_overflow(stride, extent > 0 ? extent : 1, &stride))
 			return -1;
-		if (i == layout->rank - 1 && __builtin_add_overflow(stride, pad, &stride))
+		if (place == layout->rank - 1 &&
+			__builtin_add_overflow(stride, arrangement->gap, &stride))
 			return -1;
 	}
-	if (__builtin_mul_overflow(
-		    stride, (int64_t)kp_element_bytes(layout->element), &bytes))
+	/* What lies behind the last element belongs to nobody. */
+	if (__builtin_add_overflow(last, 1, &last) ||
+		__builtin_mul_overflow(
+			last, (int64_t)kp_element_bytes(layout->element), &bytes))
 		return -1;
-	/* The pad behind the last row belongs to nobody. */
-	int64_t unused = layout->rank > 0 ? (int64_t)pad : 0;
-	layout->bytes = layout->elements == 0
-				? 0
-				: (size_t)(bytes - unused * (int64_t)kp_element_bytes(
-								    layout->element));
+	layout->bytes = layout->elements == 0 ? 0 : (size_t)bytes;
 	return 0;
+}
+
+static struct kp_arrangement row_major(const struct kp_layout *layout)
+{
+	struct kp_arrangement arrangement = {.step = 1};
+
+	for (int32_t i = 0; i < layout->rank; i++)
+		arrangement.order[i] = i;
+	return arrangement;
+}
+
+/* The order that a layout's name says; false where it is not one of the role's dims. */
+static bool read_order(const struct kp_role *role, const char *name, int32_t *order)
+{
+	unsigned seen = 0;
+
+	for (size_t place = 0; place < role->rank; place++) {
+		size_t longest = 0;
+		for (size_t i = 0; i < role->rank; i++) {
+			const char *dim = role->dims[i].name;
+			size_t length = dim ? strlen(dim) : 0;
+			if (length <= longest || (seen & (1u << i)) ||
+				strncasecmp(name, dim, length) != 0)
+				continue;
+			longest = length;
+			order[place] = (int32_t)i;
+		}
+		if (longest == 0)
+			return false;
+		seen |= 1u << order[place];
+		name += longest;
+	}
+	return *name == '\0';
 }
 
 static int set_extents(const struct kp_role *role, const struct kp_shape *shape,
@@ -64,25 +101,43 @@ int kp_layout_of_role(const struct kp_role *role, const struct kp_shape *shape,
 	struct kp_layout made = {.element = format->element};
 	char text[KP_SIGNATURE_BYTES];
 
-	if (format->scaled || format->layout[0])
-		return kp_diag_set(diag, "unsupported_format", role->name,
-			"%s: how %s lies in memory is not described by the family",
+	if (format->block_dynamic)
+		return kp_diag_set(diag, "unsupported_block", role->name,
+			"%s: %s has blocks of no size that is known here: name one, as "
+			"in block=1x32",
 			role->name, kp_format_print(format, text, sizeof(text)));
 	if (set_extents(role, shape, &made, diag) < 0)
 		return -1;
-	if (stretch(&made, 0) < 0)
+	struct kp_arrangement arrangement = row_major(&made);
+	if (format->layout[0] && !read_order(role, format->layout, arrangement.order))
+		return kp_diag_set(diag, "unsupported_format", role->name,
+			"%s: how %s lies in memory is not described by the family",
+			role->name, kp_format_print(format, text, sizeof(text)));
+	if (arrange(&made, &arrangement) < 0)
 		return too_large(role->name, diag);
+	*layout = made;
+	return 0;
+}
+
+int kp_layout_arrange(struct kp_layout *layout, const struct kp_arrangement *arrangement,
+	struct kp_diag *diag)
+{
+	struct kp_layout made = *layout;
+
+	if (arrange(&made, arrangement) < 0)
+		return too_large("tensor", diag);
 	*layout = made;
 	return 0;
 }
 
 int kp_layout_pad(struct kp_layout *layout, size_t pad, struct kp_diag *diag)
 {
-	struct kp_layout made = *layout;
-	if (pad > PTRDIFF_MAX || stretch(&made, pad) < 0)
+	struct kp_arrangement arrangement = row_major(layout);
+
+	if (pad > PTRDIFF_MAX)
 		return too_large("tensor", diag);
-	*layout = made;
-	return 0;
+	arrangement.gap = (int64_t)pad;
+	return kp_layout_arrange(layout, &arrangement, diag);
 }
 
 struct kp_tensor kp_layout_tensor(struct kp_layout *layout, void *data)

@@ -25,15 +25,32 @@ struct kp_layout {
 	size_t bytes;	 /* from the first element to behind the last */
 };
 
+/* How the elements of a tensor lie. */
+struct kp_arrangement {
+	int32_t order[KP_FAMILY_RANK]; /* its dims, the outermost first */
+	int64_t step;		       /* from an element to the next of a row: 1 */
+	int64_t gap; /* elements behind each row that belong to nobody: 0 */
+};
+
 /*
- * Row-major, for a role of a family in this shape. Codes: missing_dim (the shape
+ * For a role of a family in this shape: row-major, or as the format's layout says,
+ * where that names the role's dims from the outermost to the innermost: "kn" and "nk"
+ * of a role of the dims k and n, in letters of either case. What scales a format is a
+ * role of its own: the elements lie as if they were dense. Codes: missing_dim (the shape
  * does not have it from 0 on), too_large (the bytes do not fit ptrdiff_t),
- * unsupported_format (scaled, or another layout than the family's: its bytes are
- * described by the kernel that asks for it). The object is the role.
+ * unsupported_format (another layout: its bytes are described by the kernel that asks
+ * for it), unsupported_block (of no size that is known here). The object is the role.
  */
 int kp_layout_of_role(const struct kp_role *role, const struct kp_shape *shape,
 	const struct kp_format *format, struct kp_layout *layout, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+
+/*
+ * Lays the same elements another way; the order must have each dim once, step is 1 or
+ * more, gap 0 or more. Code too_large.
+ */
+int kp_layout_arrange(struct kp_layout *layout, const struct kp_arrangement *arrangement,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
  * Spreads it: every row of the last dim is followed by `pad` elements that do not

@@ -73,8 +73,10 @@ static const struct {
 	{INT64_C(1) << 31, INT64_C(1) << 31, "f16", "too_large"},
 	{INT64_C(1) << 30, INT64_C(1) << 30, "f64", "too_large"},
 	{-1, 3, "f32", "missing_dim"},
-	{3, 3, "f8_e4m3fn@f32", "unsupported_format"},
 	{3, 3, "f32/kn", "unsupported_format"},
+	{3, 3, "f32/m", "unsupported_format"},
+	{3, 3, "f32/mm", "unsupported_format"},
+	{3, 3, "f32/mkk", "unsupported_format"},
 };
 
 START_TEST(k01_a_size_that_overflows_is_refused_and_named)
@@ -86,6 +88,80 @@ START_TEST(k01_a_size_that_overflows_is_refused_and_named)
 	ck_assert_int_eq(kp_layout_of_role(&matrix, &s, &f, &layout, &diag), -1);
 	ck_assert_str_eq(diag.code, refused[_i].code);
 	ck_assert_str_eq(diag.object, "a");
+}
+END_TEST
+
+static const char *const without_block[] = {
+	"mxfp4:u8@u8:block:rows:block=dynamic",
+	"scaled-fp8:f8_e4m3fn@f32:block:block=dynamic",
+	"scaled-fp8:f8_e5m2/km@f32:block:block=dynamic",
+};
+
+START_TEST(ad04_blocks_of_no_size_are_refused)
+{
+	struct kp_shape s = shape(64, 64);
+	struct kp_format f = format(without_block[_i]);
+	struct kp_layout layout;
+	struct kp_diag diag;
+	ck_assert_int_eq(kp_layout_of_role(&matrix, &s, &f, &layout, &diag), -1);
+	ck_assert_str_eq(diag.code, "unsupported_block");
+	ck_assert_ptr_nonnull(strstr(diag.message, "block=1x32"));
+}
+END_TEST
+
+START_TEST(what_scales_a_format_is_a_role_of_its_own)
+{
+	struct kp_shape s = shape(4, 6);
+	struct kp_format f = format("scaled-fp8:f8_e4m3fn@f32:block:block=1x32");
+	struct kp_layout layout;
+	ck_assert_int_eq(kp_layout_of_role(&matrix, &s, &f, &layout, NULL), 0);
+	ck_assert_uint_eq(layout.bytes, 24);
+}
+END_TEST
+
+static const struct kp_factor four_dims[] = {{"b", 0}, {"h", 0}, {"hkv", 0}, {"d", 0}};
+static const struct kp_role heads = {.name = "q", .rank = 4, .dims = four_dims};
+
+/* b 2, h 3, hkv 5, d 7. */
+static const struct {
+	const char *format;
+	int64_t strides[4];
+} ordered[] = {
+	{"f32", {105, 35, 7, 1}},
+	{"f32/bhhkvd", {105, 35, 7, 1}},
+	{"f32/dhkvhb", {1, 2, 6, 30}},
+	{"bf16/DHBHKV", {5, 10, 1, 30}},
+	{"f32/hkvbhd", {21, 7, 42, 1}},
+};
+
+START_TEST(ad05_a_format_that_names_the_dims_lies_in_their_order)
+{
+	struct kp_format f = format(ordered[_i].format);
+	struct kp_layout layout;
+	struct kp_shape s = {0};
+	kp_shape_set(&s, "b", 2);
+	kp_shape_set(&s, "h", 3);
+	kp_shape_set(&s, "hkv", 5);
+	kp_shape_set(&s, "d", 7);
+	ck_assert_int_eq(kp_layout_of_role(&heads, &s, &f, &layout, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(layout.strides[i], ordered[_i].strides[i]);
+	ck_assert_uint_eq(layout.bytes, 210 * kp_element_bytes(f.element));
+}
+END_TEST
+
+START_TEST(rows_with_steps_and_gaps_end_with_their_last_element)
+{
+	struct kp_shape s = shape(4, 6);
+	struct kp_format f = format("f32");
+	struct kp_layout layout;
+	ck_assert_int_eq(kp_layout_of_role(&matrix, &s, &f, &layout, NULL), 0);
+	const struct kp_arrangement columns = {.order = {1, 0}, .step = 2, .gap = 3};
+	ck_assert_int_eq(kp_layout_arrange(&layout, &columns, NULL), 0);
+	ck_assert_int_eq(layout.strides[0], 2);
+	ck_assert_int_eq(layout.strides[1], 11);
+	ck_assert_uint_eq(layout.elements, 24);
+	ck_assert_uint_eq(layout.bytes, (size_t)(5 * 11 + 3 * 2 + 1) * 4);
 }
 END_TEST
 
@@ -202,6 +278,12 @@ int main(void)
 		tcase, a_role_in_a_shape_has_exactly_these_bytes, 0, COUNT(sizes));
 	tcase_add_loop_test(
 		tcase, k01_a_size_that_overflows_is_refused_and_named, 0, COUNT(refused));
+	tcase_add_loop_test(
+		tcase, ad04_blocks_of_no_size_are_refused, 0, COUNT(without_block));
+	tcase_add_test(tcase, what_scales_a_format_is_a_role_of_its_own);
+	tcase_add_loop_test(tcase, ad05_a_format_that_names_the_dims_lies_in_their_order,
+		0, COUNT(ordered));
+	tcase_add_test(tcase, rows_with_steps_and_gaps_end_with_their_last_element);
 	tcase_add_test(tcase, a_pad_that_overflows_is_refused);
 	tcase_add_loop_test(
 		tcase, the_span_of_any_strides_is_exact_or_refused, 0, COUNT(spans));

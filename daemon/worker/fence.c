@@ -92,6 +92,20 @@ void fence_close(struct fence *fence)
 	fence->writable = mprotect(inside(fence), room(fence), PROT_READ) < 0;
 }
 
+void fence_open(struct fence *fence)
+{
+	fence->writable |=
+		mprotect(inside(fence), room(fence), PROT_READ | PROT_WRITE) == 0;
+}
+
+void fences_clear(struct fences *fences)
+{
+	while (fences->count > 0) {
+		const struct fence *fence = &fences->items[--fences->count];
+		(void)munmap(fence->map, fence->mapped);
+	}
+}
+
 /* The first byte that is not the pattern, or NULL. */
 static const unsigned char *spoiled(const unsigned char *from, const unsigned char *to)
 {

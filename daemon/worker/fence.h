@@ -36,8 +36,12 @@ struct fences {
 struct fence *fence_add(struct fences *fences, const char *name, size_t bytes,
 	size_t align, struct kp_diag *diag);
 
-/* From now on a write faults. */
+/* From now on a write faults; until it is opened again. */
 void fence_close(struct fence *fence);
+void fence_open(struct fence *fence);
+
+/* Takes all memory back; more can be added then. */
+void fences_clear(struct fences *fences);
 
 /*
  * Is every pattern whole? Otherwise *diag says what was written before or behind

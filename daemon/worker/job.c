@@ -18,6 +18,7 @@ static const struct job_kind *const kinds[] = {
 	&job_probe,
 	&job_bench,
 	&job_devices,
+	&job_verify,
 };
 
 static const struct job_kind *find_kind(const char *name)

@@ -29,6 +29,8 @@
 
 #include "daemon/worker/measure_clock.h"
 #include "daemon/worker/measure_core.h"
+#include "daemon/worker/measure_layout.h"
+#include "daemon/worker/measure_result.h"
 #include "daemon/worker/report.h"
 #include "lib/json.h"
 
@@ -144,7 +146,7 @@ static int checked_run(struct measuring *measuring, struct kp_diag *diag)
 {
 	if (measure_case_poison(&measuring->c, diag) < 0 || run_once(measuring, diag) < 0)
 		return -1;
-	return measure_case_check(&measuring->c, diag);
+	return measure_result_check(&measuring->c, diag);
 }
 
 static int compute_reference(struct measuring *measuring, const struct report *report,
@@ -156,7 +158,7 @@ static int compute_reference(struct measuring *measuring, const struct report *r
 	report_stage(report, "bench reference");
 	if (checked_run(measuring, diag) < 0)
 		return -1;
-	return measure_case_write_expected(&measuring->c, fds[0], diag);
+	return measure_result_write(&measuring->c, fds[0], diag);
 }
 
 /* What was right before and is not any more, says so. */
@@ -220,13 +222,18 @@ static int work(struct measuring *measuring, const struct report *report,
 	bool is_reference = task && strcmp(task, "reference") == 0;
 
 	report_stage(report, "bench inputs");
-	if (measure_case_init(&measuring->c, job, diag) < 0)
+	if (measure_case_init(&measuring->c, job, diag) < 0 ||
+		measure_case_map(&measuring->c, MEASURE_CONTIGUOUS, diag) < 0 ||
+		measure_case_fill(&measuring->c, measuring->c.seed, diag) < 0)
 		return -1;
 	if (!is_reference && n_fds > 0 &&
-		measure_case_map_expected(&measuring->c, fds[0], diag) < 0)
+		measure_result_map(&measuring->c, fds[0], 1, diag) < 0)
 		return -1;
 	fences_watch(&measuring->c.fences, report->fd, report->mark);
-	if (measure_kernel_open(&measuring->kernel, report, job, &measuring->c, diag) < 0)
+	if (measure_kernel_open(&measuring->kernel, report, job, diag) < 0 ||
+		measure_kernel_attach(&measuring->kernel, report, &measuring->c, diag) <
+			0 ||
+		measure_kernel_plan(&measuring->kernel, diag) < 0)
 		return -1;
 	int failed = is_reference ? compute_reference(measuring, report, fds, n_fds, diag)
 				  : measure(measuring, report, job, diag);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors of a call, filled, poisoned and compared. */
+/* Tensors of a call, laid out, filled and poisoned. */
 #include "daemon/worker/measure_case.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/file.h"
+#include "daemon/worker/measure_layout.h"
 #include "lib/element.h"
 #include "lib/fill.h"
 
@@ -71,12 +67,26 @@ static int read_job(struct measure_case *c, const json_t *job, struct kp_diag *d
 
 /* ---- tensors ----------------------------------------------------------------------- */
 
-static bool is_output(const struct kp_role *role)
+enum { BOUNDARY = 64 }; /* bytes: one element behind it is as misaligned as can be */
+
+bool measure_case_is_output(const struct measure_case *c, size_t role)
 {
-	return role->direction != KP_IN;
+	return c->tensors[role] && c->family.roles[role].direction != KP_IN;
 }
 
-static int lay_out(struct measure_case *c, size_t i, struct kp_diag *diag)
+static size_t element_bytes(const struct measure_case *c, size_t i)
+{
+	return kp_element_bytes(c->plain[i].element);
+}
+
+bool measure_case_has_gaps(const struct measure_case *c, size_t role)
+{
+	const struct kp_layout *layout = &c->layouts[role];
+
+	return layout->bytes > layout->elements * element_bytes(c, role);
+}
+
+static int read_role(struct measure_case *c, size_t i, struct kp_diag *diag)
 {
 	const struct kp_role *role = &c->family.roles[i];
 	struct kp_format format;
@@ -86,10 +96,9 @@ static int lay_out(struct measure_case *c, size_t i, struct kp_diag *diag)
 			"%s repeats: such calls cannot be measured", role->name);
 	if (!kp_family_format(role, &c->signature, &format))
 		return 0;
-	if (kp_layout_of_role(role, &c->shape, &format, &c->layouts[i], diag) < 0)
+	if (kp_layout_of_role(role, &c->shape, &format, &c->plain[i], diag) < 0)
 		return -1;
 	c->tensors[i] = &c->memory[i];
-	c->drifts |= role->direction == KP_INOUT;
 	return 0;
 }
 
@@ -109,175 +118,116 @@ static int check_memory(const struct measure_case *c, struct kp_diag *diag)
 	return 0;
 }
 
-static int fill(struct measure_case *c, size_t i, struct kp_diag *diag)
-{
-	return kp_fill(
-		&c->family, &c->family.roles[i], &c->shape, c->seed, &c->memory[i], diag);
-}
-
-/* Kernels may rely on the alignment of an element, and on no more. */
-static int map_tensor(struct measure_case *c, size_t i, struct kp_diag *diag)
-{
-	const struct kp_role *role = &c->family.roles[i];
-	struct kp_layout *layout = &c->layouts[i];
-	struct fence *fence = fence_add(&c->fences, role->name, layout->bytes,
-		kp_element_bytes(layout->element), diag);
-
-	if (!fence)
-		return -1;
-	c->memory[i] = kp_layout_tensor(layout, fence->data);
-	if (role->direction != KP_OUT && fill(c, i, diag) < 0)
-		return -1;
-	if (!is_output(role))
-		fence_close(fence);
-	return 0;
-}
-
 int measure_case_init(struct measure_case *c, const json_t *job, struct kp_diag *diag)
 {
 	if (read_job(c, job, diag) < 0)
 		return -1;
 	for (size_t i = 0; i < c->family.n_roles; i++)
-		if (lay_out(c, i, diag) < 0)
+		if (read_role(c, i, diag) < 0)
+			return -1;
+	memcpy(c->layouts, c->plain, sizeof(c->layouts));
+	return check_memory(c, diag);
+}
+
+/* Kernels may rely on the alignment of an element, and on no more. */
+static int map_tensor(struct measure_case *c, size_t i,
+	const struct measure_layout *layout, struct kp_diag *diag)
+{
+	size_t bytes = element_bytes(c, i), shift = layout->shifted ? bytes : 0;
+	size_t align = layout->shifted ? BOUNDARY : bytes;
+
+	c->places[i] = fence_add(&c->fences, c->family.roles[i].name,
+		c->layouts[i].bytes + shift, align, diag);
+	if (!c->places[i])
+		return -1;
+	c->memory[i] =
+		kp_layout_tensor(&c->layouts[i], (char *)c->places[i]->data + shift);
+	return 0;
+}
+
+int measure_case_map(
+	struct measure_case *c, const struct measure_layout *layout, struct kp_diag *diag)
+{
+	fences_clear(&c->fences);
+	c->drifts = false;
+	for (size_t i = 0; i < c->family.n_roles; i++)
+		if (c->tensors[i] &&
+			measure_layout_of(layout, c, i, &c->layouts[i], diag) < 0)
 			return -1;
 	if (check_memory(c, diag) < 0)
 		return -1;
-	for (size_t i = 0; i < c->family.n_roles; i++)
-		if (c->tensors[i] && map_tensor(c, i, diag) < 0)
+	for (size_t i = 0; i < c->family.n_roles; i++) {
+		c->owners[i] = measure_layout_owner(layout, c, i);
+		c->drifts |=
+			c->owners[i] != i || c->family.roles[i].direction == KP_INOUT;
+		if (c->tensors[i] && c->owners[i] == i &&
+			map_tensor(c, i, layout, diag) < 0)
 			return -1;
-	return measure_case_poison(c, diag);
+	}
+	for (size_t i = 0; i < c->family.n_roles; i++)
+		if (c->tensors[i] && c->owners[i] != i)
+			c->memory[i] = kp_layout_tensor(
+				&c->layouts[i], c->memory[c->owners[i]].data);
+	return 0;
+}
+
+/* ---- contents ---------------------------------------------------------------------- */
+
+static bool is_shared(const struct measure_case *c, size_t i)
+{
+	for (size_t j = 0; j < c->family.n_roles; j++)
+		if (c->tensors[j] && j != i && c->owners[j] == i)
+			return true;
+	return false;
+}
+
+/* What lies between elements: no number for who reads it, a mark for who writes it. */
+static void fill_gaps(struct measure_case *c, size_t i)
+{
+	if (measure_case_has_gaps(c, i))
+		memset(c->memory[i].data,
+			measure_case_is_output(c, i) ? MEASURE_GAP : 0xff,
+			c->layouts[i].bytes);
+}
+
+static int fill(struct measure_case *c, size_t i, struct kp_diag *diag)
+{
+	fill_gaps(c, i);
+	return kp_fill(
+		&c->family, &c->family.roles[i], &c->shape, c->seed, &c->memory[i], diag);
+}
+
+int measure_case_fill(struct measure_case *c, uint64_t seed, struct kp_diag *diag)
+{
+	c->seed = seed;
+	for (size_t i = 0; i < c->family.n_roles; i++) {
+		if (!c->tensors[i] || c->family.roles[i].direction == KP_OUT)
+			continue;
+		fence_open(c->places[i]);
+		if (fill(c, i, diag) < 0)
+			return -1;
+		if (!measure_case_is_output(c, i) && !is_shared(c, i))
+			fence_close(c->places[i]);
+	}
+	return 0;
+}
+
+static int poison(struct measure_case *c, size_t i, struct kp_diag *diag)
+{
+	if (!c->tensors[i])
+		return 0;
+	if (c->family.roles[i].direction == KP_INOUT || is_shared(c, i))
+		return fill(c, i, diag);
+	if (c->family.roles[i].direction == KP_IN || c->owners[i] != i)
+		return 0;
+	fill_gaps(c, i);
+	return kp_fill_poison(&c->memory[i], diag);
 }
 
 int measure_case_poison(struct measure_case *c, struct kp_diag *diag)
 {
-	for (size_t i = 0; i < c->family.n_roles; i++) {
-		const struct kp_role *role = &c->family.roles[i];
-		int failed = 0;
-		if (!c->tensors[i])
-			continue;
-		if (role->direction == KP_OUT)
-			failed = kp_fill_poison(&c->memory[i], diag);
-		else if (role->direction == KP_INOUT)
-			failed = fill(c, i, diag);
-		if (failed)
-			return -1;
-	}
-	return 0;
-}
-
-/* ---- results ----------------------------------------------------------------------- */
-
-static int write_failed(struct kp_diag *diag)
-{
-	return kp_diag_set(diag, "write_failed", NULL,
-		"cannot hand over the reference's results: %s", strerror(errno));
-}
-
-int measure_case_write_expected(
-	const struct measure_case *c, int fd, struct kp_diag *diag)
-{
 	for (size_t i = 0; i < c->family.n_roles; i++)
-		if (c->tensors[i] && is_output(&c->family.roles[i]) &&
-			kp_file_write(fd, c->memory[i].data, c->layouts[i].bytes) < 0)
-			return write_failed(diag);
-	return 0;
-}
-
-static size_t bytes_of_results(const struct measure_case *c)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < c->family.n_roles; i++)
-		if (c->tensors[i] && is_output(&c->family.roles[i]))
-			bytes += c->layouts[i].bytes;
-	return bytes;
-}
-
-int measure_case_map_expected(struct measure_case *c, int fd, struct kp_diag *diag)
-{
-	static const unsigned char nothing[1];
-	struct stat st;
-	size_t bytes = bytes_of_results(c);
-
-	if (fstat(fd, &st) < 0 || st.st_size != (off_t)bytes)
-		return kp_diag_set(diag, "bad_job", NULL,
-			"the reference's results are not as long as those of this call");
-	c->expected = nothing;
-	if (bytes == 0)
-		return 0;
-	void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		return kp_diag_set(diag, "no_memory", NULL,
-			"cannot map the reference's results: %s", strerror(errno));
-	c->expected = map;
-	c->expected_size = bytes;
-	return 0;
-}
-
-static int compare(struct measure_case *c, size_t i, const unsigned char *expected,
-	struct kp_diag *diag)
-{
-	struct kp_layout layout = c->layouts[i];
-	struct kp_tensor reference = kp_layout_tensor(&layout, (void *)expected);
-	struct kp_comparison result;
-	double tolerance = kp_compare_tolerance(&c->family, c->memory[i].dtype);
-	char text[256];
-
-	if (kp_compare(c->family.check, &c->memory[i], &reference, tolerance, &result,
-		    diag) < 0)
-		return -1;
-	if (!c->compared || result.error > c->error) {
-		c->compared = true;
-		c->error = result.error;
-		c->tolerance = result.tolerance;
-	}
-	if (result.right)
-		return 0;
-	return kp_diag_set(diag, "wrong", c->family.roles[i].name, "%s: %s",
-		c->family.roles[i].name,
-		kp_comparison_print(&result, text, sizeof(text)));
-}
-
-static bool is_poison(enum kp_element element, const char *at)
-{
-	if (kp_element_is_real(element))
-		return isnan(kp_element_load(element, at));
-	for (size_t i = 0; i < kp_element_bytes(element); i++)
-		if ((unsigned char)at[i] != 0xff)
-			return false;
-	return true;
-}
-
-static int look_for_poison(const struct measure_case *c, size_t i, struct kp_diag *diag)
-{
-	const char *name = c->family.roles[i].name;
-	struct kp_walk walk = kp_walk_start(&c->memory[i]);
-	bool any = false;
-
-	while (kp_walk_next(&walk)) {
-		if (!is_poison(c->layouts[i].element, walk.at))
-			return 0;
-		any = true;
-	}
-	return any ? kp_diag_set(diag, "wrong", name, "%s: nothing was written", name)
-		   : 0;
-}
-
-int measure_case_check(struct measure_case *c, struct kp_diag *diag)
-{
-	const unsigned char *expected = c->expected;
-
-	if (fences_check(&c->fences, diag) < 0)
-		return -1;
-	for (size_t i = 0; i < c->family.n_roles; i++) {
-		if (!c->tensors[i] || !is_output(&c->family.roles[i]))
-			continue;
-		int failed = expected ? compare(c, i, expected, diag)
-				      : look_for_poison(c, i, diag);
-		if (failed)
+		if (poison(c, i, diag) < 0)
 			return -1;
-		if (expected)
-			expected += c->layouts[i].bytes;
-	}
 	return 0;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "daemon/worker/measure_result.h"
+
 enum { PATIENCE = 10, WARMUP = 3, SAMPLES_LEAST = 3, REPEATS_MOST = 1 << 20 };
 static const double sample_s = 20e-6;
 static const double warmup_most_s = 0.05;
@@ -97,7 +99,7 @@ static int sample(struct measure_kernel *kernel, struct measure_case *c, size_t 
 		return -1;
 	if (take_sample(kernel, repeats, seconds) != 0)
 		return say_failure(kernel, diag);
-	return checked ? measure_case_check(c, diag) : 0;
+	return checked ? measure_result_check(c, diag) : 0;
 }
 
 static int take_samples(struct measure_kernel *kernel, struct measure_case *c,
@@ -113,7 +115,7 @@ static int take_samples(struct measure_kernel *kernel, struct measure_case *c,
 		samples[n++] *= 1e6;
 	}
 	*count = n;
-	return c->drifts ? 0 : measure_case_check(c, diag);
+	return c->drifts ? 0 : measure_result_check(c, diag);
 }
 
 /* They are sorted afterwards: then nobody can tell when which was taken. */

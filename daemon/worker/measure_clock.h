@@ -34,7 +34,7 @@ struct measure_wish {
 /*
  * Takes samples for time_s seconds, and on until there are its share of
  * MEASURE_SAMPLES, but not longer than 10 time_s; never fewer than its share of 3. Codes
- * of measure_kernel_run and measure_case_check.
+ * of measure_kernel_run and measure_result_check.
  */
 int measure_time(struct measure_kernel *kernel, struct measure_case *c,
 	const struct measure_wish *wish, struct measure_times *times,

@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "daemon/worker/elf_image.h"
+#include "daemon/worker/floats.h"
 #include "daemon/worker/note_elf.h"
 #include "lib/abi.h"
 #include "lib/file.h"
+
+enum { STACK = 64 << 10 };
 
 /* ---- failures ---------------------------------------------------------------------- */
 
@@ -25,8 +28,7 @@ static const char *verdict_of(int status)
 	}
 }
 
-/* 0 for KP_OK, else *diag. */
-static int judge(struct measure_kernel *kernel, const char *function, int raw,
+int measure_kernel_judge(struct measure_kernel *kernel, const char *function, int raw,
 	struct kp_diag *diag)
 {
 	char status[64];
@@ -103,7 +105,7 @@ static int start_plugin(
 		return kp_diag_set(diag, "error", NULL, "memory is exhausted");
 	kp_error_reset(&kernel->error);
 	int status = plugin->start(&kernel->host.host, text, &state, &kernel->error);
-	if (judge(kernel, "start", status, diag) < 0)
+	if (measure_kernel_judge(kernel, "start", status, diag) < 0)
 		return -1;
 	kernel->call.state = state;
 	return 0;
@@ -118,7 +120,7 @@ static int load_kernel(struct measure_kernel *kernel, struct kp_diag *diag)
 	kp_error_reset(&kernel->error);
 	int status = kernel->functions->load(
 		kernel->call.state, &kernel->device, &device_state, &kernel->error);
-	if (judge(kernel, "load", status, diag) < 0)
+	if (measure_kernel_judge(kernel, "load", status, diag) < 0)
 		return -1;
 	kernel->call.device_state = device_state;
 	return 0;
@@ -126,10 +128,10 @@ static int load_kernel(struct measure_kernel *kernel, struct kp_diag *diag)
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-static void make_call(struct measure_kernel *kernel, struct measure_case *c)
+static void make_call(struct measure_kernel *kernel, const struct measure_case *c)
 {
-	kernel->device =
-		(struct kp_device){KP_SIZED(struct kp_device), .type = KP_DEVICE_CPU};
+	void *state = kernel->call.state, *device_state = kernel->call.device_state;
+
 	kernel->call = (struct kp_call){
 		KP_SIZED(struct kp_call),
 		.n_tensors = (uint32_t)c->family.n_roles,
@@ -139,26 +141,34 @@ static void make_call(struct measure_kernel *kernel, struct measure_case *c)
 		.error = &kernel->error,
 		.host = &kernel->host.host,
 		.device = &kernel->device,
+		.state = state,
+		.device_state = device_state,
 		.generation = 1,
 	};
 }
 
-/* Calls need with the same tensors, but without data. */
-static int ask_need(struct measure_kernel *kernel, const struct measure_case *c,
-	struct kp_need *need, struct kp_diag *diag)
+int measure_kernel_need(struct measure_kernel *kernel,
+	const struct kp_tensor *const *tensors, struct kp_need *need,
+	struct kp_diag *diag)
 {
 	struct kp_tensor memory[KP_FAMILY_ROLES];
-	const struct kp_tensor *tensors[KP_FAMILY_ROLES];
+	const struct kp_tensor *without_data[KP_FAMILY_ROLES];
 	struct kp_call call = kernel->call;
 
-	for (size_t i = 0; i < c->family.n_roles; i++) {
-		memory[i] = c->memory[i];
+	*need = (struct kp_need){.size = (uint32_t)sizeof(*need)};
+	if (!kernel->functions->need)
+		return 0;
+	for (size_t i = 0; i < call.n_tensors; i++) {
+		without_data[i] = tensors[i] ? &memory[i] : NULL;
+		if (!tensors[i])
+			continue;
+		memory[i] = *tensors[i];
 		memory[i].data = NULL;
-		tensors[i] = c->tensors[i] ? &memory[i] : NULL;
 	}
-	call.tensors = tensors;
+	call.tensors = without_data;
 	kp_error_reset(&kernel->error);
-	return judge(kernel, "need", kernel->functions->need(&call, need), diag);
+	return measure_kernel_judge(
+		kernel, "need", kernel->functions->need(&call, need), diag);
 }
 
 /* 0 bytes: no memory, NULL. */
@@ -186,12 +196,10 @@ static int give(struct measure_case *c, const char *name, uint64_t bytes, uint64
 static int meet_need(
 	struct measure_kernel *kernel, struct measure_case *c, struct kp_diag *diag)
 {
-	struct kp_need need = {.size = (uint32_t)sizeof(need)};
+	struct kp_need need;
 	struct kp_call *call = &kernel->call;
 
-	if (!kernel->functions->need)
-		return 0;
-	if (ask_need(kernel, c, &need, diag) < 0)
+	if (measure_kernel_need(kernel, c->tensors, &need, diag) < 0)
 		return -1;
 	call->workspace_bytes = need.workspace_bytes;
 	call->plan_bytes = need.plan_bytes;
@@ -204,13 +212,38 @@ static int meet_need(
 		&call->host_plan, diag);
 }
 
-static int make_plan(struct measure_kernel *kernel, struct kp_diag *diag)
+int measure_kernel_attach(struct measure_kernel *kernel, const struct report *report,
+	struct measure_case *c, struct kp_diag *diag)
 {
+	make_call(kernel, c);
+	report_stage(report, "%s need", kernel->kind);
+	if (meet_need(kernel, c, diag) < 0)
+		return -1;
+	report_stage(report, "%s plan", kernel->kind);
+	return 0;
+}
+
+/* Memory that nobody promised to hold anything. */
+static void soil(void *memory, uint64_t bytes)
+{
+	if (memory)
+		memset(memory, 0xff, bytes);
+}
+
+int measure_kernel_plan(struct measure_kernel *kernel, struct kp_diag *diag)
+{
+	const struct kp_call *call = &kernel->call;
+
 	if (!kernel->functions->plan)
 		return 0;
+	if (kernel->dirty) {
+		soil(call->plan, call->plan_bytes);
+		soil(call->host_plan, call->host_plan_bytes);
+	}
 	kp_error_reset(&kernel->error);
 	measure_host_reset(&kernel->host);
-	return judge(kernel, "plan", kernel->functions->plan(&kernel->call), diag);
+	return measure_kernel_judge(
+		kernel, "plan", kernel->functions->plan(&kernel->call), diag);
 }
 
 /* "threads" of the job; one thread where it says nothing. */
@@ -229,41 +262,60 @@ static int open_host(
 }
 
 int measure_kernel_open(struct measure_kernel *kernel, const struct report *report,
-	const json_t *job, struct measure_case *c, struct kp_diag *diag)
+	const json_t *job, struct kp_diag *diag)
 {
+	const char *kind = json_string_value(json_object_get(job, "kind"));
+
+	kernel->kind = kind ? kind : "";
+	kernel->device =
+		(struct kp_device){KP_SIZED(struct kp_device), .type = KP_DEVICE_CPU};
 	if (open_host(kernel, job, diag) < 0)
 		return -1;
-	make_call(kernel, c);
-	report_stage(report, "bench load");
+	report_stage(report, "%s load", kernel->kind);
 	if (open_plugin(kernel, job, diag) < 0)
 		return -1;
-	report_stage(report, "bench start");
+	report_stage(report, "%s start", kernel->kind);
 	if (start_plugin(kernel, job, diag) < 0)
 		return -1;
-	report_stage(report, "bench load kernel");
-	if (load_kernel(kernel, diag) < 0)
-		return -1;
-	report_stage(report, "bench need");
-	if (meet_need(kernel, c, diag) < 0)
-		return -1;
-	report_stage(report, "bench plan");
-	return make_plan(kernel, diag);
+	report_stage(report, "%s load kernel", kernel->kind);
+	return load_kernel(kernel, diag);
 }
 
 void measure_kernel_close(struct measure_kernel *kernel, const struct report *report)
 {
 	const struct kp_plugin *plugin = kernel->loaded.plugin;
 
-	report_stage(report, "bench unload");
+	report_stage(report, "%s unload", kernel->kind);
 	if (kernel->functions->unload)
 		kernel->functions->unload(kernel->call.state, kernel->call.device_state);
-	report_stage(report, "bench stop");
+	report_stage(report, "%s stop", kernel->kind);
 	if (KP_COVERS(plugin, stop) && plugin->stop)
 		plugin->stop(kernel->call.state);
 }
 
+/* Frames below the caller's are left full of numbers that are none. */
+static __attribute__((noinline)) void soil_stack(void)
+{
+	volatile unsigned char frame[STACK];
+
+	for (size_t i = 0; i < sizeof(frame); i++)
+		frame[i] = 0xff;
+}
+
 int measure_kernel_run(struct measure_kernel *kernel, struct kp_diag *diag)
 {
+	struct floats before = floats_now(), after;
+
 	kp_error_reset(&kernel->error);
-	return judge(kernel, "run", measure_kernel_call(kernel), diag);
+	if (kernel->dirty) {
+		soil(kernel->call.workspace, kernel->call.workspace_bytes);
+		soil_stack();
+	}
+	int status = measure_kernel_call(kernel);
+	after = floats_now();
+	if (!floats_equal(&before, &after)) {
+		kernel->changes_floats = true;
+		floats_restore(&before);
+	}
+	return measure_kernel_judge(kernel, "run", status, diag);
 }

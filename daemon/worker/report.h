@@ -46,5 +46,6 @@ extern const struct job_kind job_identify; /* {"kind","file","part"}; fds: the l
 extern const struct job_kind job_probe;	   /* {"kind","stored","note","file"} */
 extern const struct job_kind job_bench;	   /* see measure.c */
 extern const struct job_kind job_devices;  /* {"kind","library","addresses"}; no fds */
+extern const struct job_kind job_verify;   /* see measure_verify.c */
 
 #endif
