@@ -61,11 +61,7 @@ static void decide(struct daemon *daemon, struct call *call, bool explain)
 	if (kp_select(table, &request, &decision, &diag) < 0) {
 		fail_decision(daemon, call, &request, &diag);
 	} else {
-		json_t *reply = reply_json(daemon, &request, &decision, explain);
-		if (kp_registry_is_pending(daemon->registry, NULL))
-			call_reply(call, reply);
-		else
-			call_reply_lasting(call, reply);
+		call_reply(call, reply_json(daemon, &request, &decision, explain));
 		kp_decision_finish(&decision);
 	}
 	kp_request_finish(&request);

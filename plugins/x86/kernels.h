@@ -6,6 +6,7 @@
 #include "kplug/plugin.h"
 
 extern const struct kp_kernel gemm_mm;
+extern const struct kp_kernel gemm_mm_avx512;
 extern const struct kp_kernel norm_rms;
 
 #endif

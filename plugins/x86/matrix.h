@@ -1,41 +1,77 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of matrix multiplication: packed panels and the tile computed from them. */
+/*
+ * Parts of matrix multiplication: views of matrices, packed panels and the tiles
+ * computed from them. All sums are f32, whatever the elements in memory are.
+ */
 #ifndef X86_MATRIX_H
 #define X86_MATRIX_H
 
 #include <stdint.h>
 
-/*
- * A tile is TILE_ROWS x TILE_COLUMNS elements of C: 12 of the 16 registers sum it,
- * the others hold a row of B and an element of A.
- */
-enum { TILE_ROWS = 6, TILE_COLUMNS = 16 };
-
-/* A view of a matrix; steps count elements. */
+/* A view of a matrix of f32 or, with half, of bf16; steps count elements. */
 struct matrix {
-	float *data;
+	void *data;
 	int64_t row_step, column_step;
+	int half;
 };
 
-static inline float *matrix_at(struct matrix matrix, int64_t row, int64_t column)
+static inline void *matrix_at(struct matrix matrix, int64_t row, int64_t column)
 {
-	return matrix.data + row * matrix.row_step + column * matrix.column_step;
+	int64_t skip = row * matrix.row_step + column * matrix.column_step;
+
+	return (char *)matrix.data + skip * (matrix.half ? 2 : 4);
 }
 
-/*
- * Copies `rows` x `depth` elements of A into panels of TILE_ROWS rows, each stored
- * column by column, the last one filled up with zeros.
- */
-void matrix_pack_rows(struct matrix a, int64_t rows, int64_t depth, float *panels);
+/* What starts at this element. */
+static inline struct matrix matrix_part(struct matrix matrix, int64_t row, int64_t column)
+{
+	matrix.data = matrix_at(matrix, row, column);
+	return matrix;
+}
 
-/* `depth` x `columns` elements of B into panels of TILE_COLUMNS, row by row. */
-void matrix_pack_columns(struct matrix b, int64_t depth, int64_t columns, float *panels);
+static inline struct matrix matrix_transposed(struct matrix matrix)
+{
+	int64_t step = matrix.row_step;
+
+	matrix.row_step = matrix.column_step;
+	matrix.column_step = step;
+	return matrix;
+}
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The most products that are summed before the sum is added to C. */
+enum { MATRIX_DEPTH = 256 };
 
 /*
- * The product of a panel of A and a panel of B, `depth` deep: its first `rows` x
- * `columns` elements go to C, added to what is there when `add`.
+ * Copies `count` lines (rows of this view), `depth` elements each, into panels of
+ * `width` lines, element p of line i at panel[p * width + i]; the last panel is
+ * filled up with zeros. width is even.
  */
-void matrix_tile(const float *a, const float *b, int64_t depth, struct matrix c,
-	int64_t rows, int64_t columns, int add);
+void matrix_pack(
+	struct matrix lines, int64_t count, int64_t depth, int width, float *panels);
+
+/*
+ * A tile of rows x columns elements of C, kept in registers while it is summed.
+ * multiply: the product of a panel of A and a panel of B, `depth` deep, goes to
+ * `out`, whose rows are `step` apart, added to what is there when `add`.
+ */
+struct tile {
+	int rows, columns;
+	void (*multiply)(const float *a, const float *b, int64_t depth, float *out,
+		int64_t step, int add);
+};
+enum { TILE_ELEMENTS_MOST = 512 };
+extern const struct tile tile_avx2, tile_avx512;
+
+/*
+ * Stores rows x columns of f32, rows `step` apart, in C; added to what is there when
+ * `add`, which is for f32 only.
+ */
+void matrix_store(const float *from, int64_t step, struct matrix c, int64_t rows,
+	int64_t columns, int add);
 
 #endif

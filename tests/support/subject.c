@@ -84,6 +84,7 @@ static void prepare(struct request *request, struct subject *subject,
 	request->call.attrs = arguments->attributes;
 	request->call.error = &subject->error;
 	request->call.device_state = subject->device_state;
+	request->call.host = subject->host;
 }
 
 static void ask(

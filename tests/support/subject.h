@@ -18,6 +18,7 @@ struct subject {
 	const struct kp_plugin *code;
 	const struct kp_kernel *kernel;
 	void *device_state;
+	const struct kp_host *host; /* that calls get; NULL at first */
 	struct kp_error error; /* of the last call */
 	bool workspace_intact; /* nothing was written around it by the last call */
 };
