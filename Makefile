@@ -19,7 +19,7 @@ BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf
 	nettle-dev python3
 TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema g++ clang binutils \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	qemu-user strace util-linux procps
+	qemu-user strace util-linux procps $(if $(shell command -v rustc),,rustc)
 LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 FRESH_PACKAGES := debootstrap
 BENCH_PACKAGES := redis-server gstreamer1.0-tools libgstreamer1.0-dev libopenblas0-pthread

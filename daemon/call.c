@@ -93,6 +93,14 @@ static void finish(struct call *call, char *message, size_t size)
 	call_free(call);
 }
 
+/* Takes `parameters`. */
+static char *print_reply(json_t *parameters, size_t *size)
+{
+	char *message = kp_reply_print(parameters, false, size);
+	json_decref(parameters);
+	return message;
+}
+
 static void fail_no_memory(struct call *call)
 {
 	struct kp_diag diag;
@@ -107,8 +115,20 @@ void call_reply(struct call *call, json_t *parameters)
 		fail_no_memory(call);
 		return;
 	}
-	char *message = kp_reply_print(parameters, false, &size);
-	json_decref(parameters);
+	char *message = print_reply(parameters, &size);
+	finish(call, message, size);
+}
+
+void call_reply_lasting(struct call *call, json_t *parameters)
+{
+	size_t size = 0;
+	if (!parameters || call->more || call->oneway || !call->client) {
+		call_reply(call, parameters);
+		return;
+	}
+	char *message = print_reply(parameters, &size);
+	if (message)
+		client_keep(call->client, message, size);
 	finish(call, message, size);
 }
 

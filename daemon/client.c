@@ -46,6 +46,8 @@ struct client {
 	void *context;
 	struct kp_frame in;
 	struct call *call; /* under way */
+	const char *asked; /* its text while it is in `in`, or NULL */
+	size_t asked_size;
 	struct out *first, *last;
 	size_t unsent;
 	size_t discarded;
@@ -190,8 +192,39 @@ void client_send(struct client *client, char *message, size_t size)
 	client->unsent += size;
 	if (flush(client) < 0)
 		break_off(client, NULL);
-	else
+	else if (!client->running)
 		poll_again(client);
+}
+
+void client_keep(struct client *client, const char *message, size_t size)
+{
+	if (client->asked)
+		answers_keep(&client->daemon->generation.answers, client->asked,
+			client->asked_size, message, size);
+}
+
+/* Sends what was answered to the same call before; false when nothing was. */
+static bool send_kept(struct client *client, const char *text, size_t size)
+{
+	struct daemon *daemon = client->daemon;
+	size_t length = 0;
+
+	daemon_table(daemon);
+	const char *kept = answers_find(&daemon->generation.answers, text, size, &length);
+	if (!kept)
+		return false;
+	/* In one piece as a rule: only what the socket does not take is copied. */
+	ssize_t n = client->first
+			    ? 0
+			    : send(client->fd, kept, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+	size_t sent = n > 0 ? (size_t)n : 0;
+	if (sent == length)
+		return true;
+	char *rest = malloc(length - sent);
+	if (rest)
+		memcpy(rest, kept + sent, length - sent);
+	client_send(client, rest, length - sent);
+	return true;
 }
 
 /* ---- bytes in ---- */
@@ -250,6 +283,15 @@ static void read_some(struct client *client)
 
 /* ---- calls ---- */
 
+static void run_method(struct client *client, struct call *call,
+	const struct kp_call_message *message, const char *text, size_t size)
+{
+	client->asked = text;
+	client->asked_size = size;
+	method_run(client->daemon, call, message->method);
+	client->asked = NULL;
+}
+
 static void start_call(struct client *client, const char *text, size_t size)
 {
 	struct kp_call_message message;
@@ -269,6 +311,8 @@ static void start_call(struct client *client, const char *text, size_t size)
 		refuse(client, &diag);
 		return;
 	}
+	if (!client->refused && send_kept(client, text, size))
+		return;
 	if (kp_call_parse(text, size, &message, &diag) < 0) {
 		refuse(client, &diag);
 		return;
@@ -281,7 +325,7 @@ static void start_call(struct client *client, const char *text, size_t size)
 		client->last_call = true;
 		call_fail(call, &client->refusal, NULL);
 	} else
-		method_run(client->daemon, call, message.method);
+		run_method(client, call, &message, text, size);
 	kp_call_message_finish(&message);
 }
 

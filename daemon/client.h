@@ -35,6 +35,11 @@ void client_close(struct client *client);
 
 /* Queues a whole message, malloc'ed, and takes it; NULL closes the connection. */
 void client_send(struct client *client, char *message, size_t size);
+/*
+ * The message answers this very call again, from whomever, until the generation changes.
+ * Only of a call that is answered at once, and by nothing but generation and text.
+ */
+void client_keep(struct client *client, const char *message, size_t size);
 /* The call under way has had its last reply: the next may come. */
 void client_answered(struct client *client);
 

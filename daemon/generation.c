@@ -12,6 +12,7 @@ static void drop_texts(struct generation *generation)
 		generation->texts[i].text = NULL;
 		generation->texts[i].size = 0;
 	}
+	answers_clear(&generation->answers);
 }
 
 int generation_publish(

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/answers.h"
 #include "lib/diag.h"
 #include "lib/registry.h"
 #include "lib/table.h"
@@ -24,6 +25,7 @@ struct generation {
 		char *text;
 		size_t size;
 	} texts[GENERATION_TEXTS];
+	struct answers answers; /* whole messages, by the text of calls */
 };
 
 /*

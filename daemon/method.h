@@ -49,6 +49,11 @@ unsigned call_uid(const struct call *call);
 void call_reply(struct call *call, json_t *parameters);
 /* The last reply as ready text (without the frame): copied. */
 void call_reply_text(struct call *call, const char *parameters, size_t size);
+/*
+ * The last reply, which depends on nothing but the call's text and the generation: the
+ * same call is answered from the bytes of this one until the generation changes.
+ */
+void call_reply_lasting(struct call *call, json_t *parameters);
 /* One of several; only with more. */
 void call_reply_continues(struct call *call, json_t *parameters);
 /*

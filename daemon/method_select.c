@@ -61,7 +61,11 @@ static void decide(struct daemon *daemon, struct call *call, bool explain)
 	if (kp_select(table, &request, &decision, &diag) < 0) {
 		fail_decision(daemon, call, &request, &diag);
 	} else {
-		call_reply(call, reply_json(daemon, &request, &decision, explain));
+		json_t *reply = reply_json(daemon, &request, &decision, explain);
+		if (kp_registry_is_pending(daemon->registry, NULL))
+			call_reply(call, reply);
+		else
+			call_reply_lasting(call, reply);
 		kp_decision_finish(&decision);
 	}
 	kp_request_finish(&request);

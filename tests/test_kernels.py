@@ -237,6 +237,19 @@ class Shown(Case):
 
 
 class Machine(Case):
+    def test_the_same_call_has_another_answer_after_a_change(self):
+        daemon = self.daemon({"a": {"kernels": [gemm(priority=11)]}, "b": {"kernels": [gemm()]}})
+        for method in ["Select", "Explain"]:
+            call = lambda: daemon.call(method, {"request": {"operation": GEMM}})["selected"]
+            self.assertEqual([call(), call()], ["a/mm", "a/mm"])
+            daemon.call("Disable", {"name": "a"})
+            self.assertEqual([call(), call()], ["b/mm", "b/mm"])
+            daemon.call("Disable", {"name": "b"})
+            self.assertEqual([call(), call()], [None, None])
+            for name in ["a", "b"]:
+                daemon.call("Enable", {"name": name})
+            self.assertEqual([call(), call()], ["a/mm", "a/mm"])
+
     def test_a_kernel_that_is_unavailable_here_is_listed_so(self):
         refusal = "return error->text[0] = 'x', KP_UNAVAILABLE;"
         daemon = self.daemon({
