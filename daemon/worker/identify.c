@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/worker/claim.h"
 #include "daemon/worker/elf_facts.h"
 #include "daemon/worker/elf_image.h"
+#include "daemon/worker/elf_isa.h"
 #include "daemon/worker/elf_symbols.h"
+#include "daemon/worker/fatbin.h"
 #include "daemon/worker/note_elf.h"
 #include "daemon/worker/report.h"
 #include "daemon/worker/search.h"
@@ -21,6 +24,8 @@ struct subject {
 			 own */
 	struct elf_image image;
 	json_t *facts;
+	unsigned isa_needed; /* N of x86-64-vN, or 0 */
+	struct fatbins gpu_code;
 	struct kp_note note;
 	struct kp_diags warnings;
 };
@@ -107,12 +112,43 @@ static void report_libraries(struct subject *subject)
 	json_decref(list);
 }
 
+/* What it has for which processors, beside what it asks of the loader. */
+static int read_code(struct subject *subject, struct kp_diag *diag)
+{
+	json_t *facts = subject->facts;
+
+	subject->isa_needed = elf_isa_needed(&subject->image);
+	if (subject->isa_needed > 0)
+		(void)json_object_set_new(facts, "isa_needed",
+			json_sprintf("x86-64-v%u", subject->isa_needed));
+	/* A part's code is that of whoever made it, and may be large. */
+	if (subject->is_part)
+		return 0;
+	if (fatbins_of_image(&subject->image, &subject->gpu_code) < 0)
+		return kp_diag_no_memory(diag);
+	if (subject->gpu_code.containers > 0)
+		(void)json_object_set_new(facts, "gpu", fatbins_json(&subject->gpu_code));
+	return 0;
+}
+
+static int check_claims(struct subject *subject, struct kp_diag *diag)
+{
+	if (claim_check_cpu(&subject->note, subject->isa_needed, diag) < 0)
+		return -1;
+	return claim_check_gpu(
+		&subject->note, &subject->gpu_code, &subject->warnings, diag);
+}
+
 static int identify(struct subject *subject, int fd, struct kp_diag *diag)
 {
 	struct kp_version host;
+	struct kp_diag claim;
+	int claimed = 0;
 	if (elf_image_open(fd, subject->file, &subject->image, diag) < 0)
 		return -1;
 	subject->facts = elf_facts(&subject->image);
+	if (read_code(subject, diag) < 0)
+		return -1;
 	report_line(subject->report, json_pack("{s:O}", "elf", subject->facts));
 	if (elf_facts_check(subject->facts, subject->file, diag) < 0)
 		return -1;
@@ -123,12 +159,18 @@ static int identify(struct subject *subject, int fd, struct kp_diag *diag)
 		report_line(
 			subject->report, json_pack("{s:O}", "note", subject->note.root));
 		report_libraries(subject);
+		claimed = check_claims(subject, &claim);
 	}
 	report_warnings(subject);
 	if (result < 0 || kp_version_parse(KP_VERSION, &host, diag) < 0 ||
 		kp_note_fits(&subject->note, &host, diag) < 0)
 		return -1;
-	return elf_symbols_check(&subject->image, diag);
+	if (elf_symbols_check(&subject->image, diag) < 0)
+		return -1;
+	/* Last: of what could not be loaded nobody asks for which processors it is. */
+	if (claimed < 0)
+		*diag = claim;
+	return claimed;
 }
 
 static void subject_finish(struct subject *subject)
