@@ -4,14 +4,24 @@
 
 KPLUG_PLUGIN_NOTE("plugin.json");
 
-static const struct kp_entry mm = {
-	KP_SIZED(struct kp_entry), KP_ENTRY_KERNEL, 0, "gemm_mm", &gemm_mm};
-static const struct kp_entry mm_avx512 = {
-	KP_SIZED(struct kp_entry), KP_ENTRY_KERNEL, 0, "gemm_mm_avx512", &gemm_mm_avx512};
-static const struct kp_entry rms = {
-	KP_SIZED(struct kp_entry), KP_ENTRY_KERNEL, 0, "norm_rms", &norm_rms};
+/* In a macro, since an entry is the same four fields for every kernel. */
+#define ENTRY(kernel)                                                                    \
+	{                                                                                \
+		KP_SIZED(struct kp_entry), KP_ENTRY_KERNEL, 0, #kernel, &(kernel)        \
+	}
 
-static const struct kp_entry *const entries[] = {&mm, &mm_avx512, &rms};
+static const struct kp_entry all[] = {
+	ENTRY(activation_silu_mul),
+	ENTRY(attention_decode),
+	ENTRY(elementwise_square),
+	ENTRY(gemm_mm),
+	ENTRY(gemm_mm_avx512),
+	ENTRY(norm_rms),
+	ENTRY(norm_softmax),
+};
+
+static const struct kp_entry *const entries[] = {
+	&all[0], &all[1], &all[2], &all[3], &all[4], &all[5], &all[6]};
 
 KPLUG_PLUGIN_EXPORT const struct kp_plugin kplug_plugin = {
 	KP_SIZED(struct kp_plugin),

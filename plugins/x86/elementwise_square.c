@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* elementwise/square. The host has checked the call against the family. */
+#include "kernels.h"
+#include "processor.h"
+
+#include "elementwise.h"
+
+#if defined(__x86_64__)
+
+enum { X, Y, ROLES };
+
+VECTOR INLINE struct pair square_pair(struct pair x, struct pair same)
+{
+	struct pair out = {OP(mul_ps)(x.a, x.a), OP(mul_ps)(same.b, same.b)};
+
+	return out;
+}
+
+VECTOR INLINE void square_part(
+	const struct elementwise *job, int64_t task, enum form form)
+{
+	elementwise_do(job, task, form, 1, square_pair);
+}
+
+FORM_TASKS(square_part);
+
+static int run(const struct kp_call *call)
+{
+	int form = rows_form(call->tensors, ROLES, call->error);
+	struct elementwise job;
+
+	if (form < 0)
+		return KP_UNSUPPORTED;
+	job = elementwise_of(call, Y);
+	return elementwise_run(call, Y, &job, square_part_tasks[form]);
+}
+
+#else
+
+static int run(const struct kp_call *call)
+{
+	return processor_available(NULL, call->error);
+}
+
+#endif
+
+const struct kp_kernel KERNEL(elementwise_square) = {
+	KP_SIZED(struct kp_kernel), .run = run, .available = AVAILABLE};
