@@ -1,144 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* `pluginctl bench`: measures the kernels of an operation, in plugind's workers. */
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cmd/bench_ask.h"
+#include "cmd/bench_compare.h"
+#include "cmd/bench_file.h"
 #include "cmd/bench_table.h"
 #include "cmd/command.h"
 #include "cmd/field.h"
-#include "cmd/name.h"
 #include "cmd/nearest.h"
-#include "cmd/request.h"
-#include "cmd/session.h"
-
-static const struct question first = {"Bench", {{"format", KP_JSON_STRING, true}}};
-static const struct question last = {
-	"Bench", {{"format", KP_JSON_STRING, true}, {"runs", KP_JSON_ARRAY, true}}};
-
-/* What plugind takes when it is not told: see --time. */
-static const double time_default_s = 0.5;
-
-/* ---- what is asked for ------------------------------------------------------- */
-
-/* How much is too much is for plugind to say. */
-static int read_time(
-	const struct arguments *arguments, double *seconds, struct kp_diag *diag)
-{
-	const char *text = arguments_value(arguments, "time");
-	char *end;
-	if (!text)
-		return 0;
-	errno = 0;
-	double value = strtod(text, &end);
-	if (end == text || *end || errno || !isfinite(value) || value <= 0)
-		return kp_diag_set(diag, "bad_time", text,
-			"--time %s: seconds above 0 are expected", text);
-	*seconds = value;
-	return 0;
-}
-
-static int add_seed(
-	const struct arguments *arguments, json_t *parameters, struct kp_diag *diag)
-{
-	const char *text = arguments_value(arguments, "seed");
-	char *end;
-	if (!text)
-		return 0;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (end == text || *end || errno || value < 0)
-		return kp_diag_set(diag, "bad_seed", text,
-			"--seed %s: a whole number from 0 is expected", text);
-	return json_object_set_new(parameters, "seed", json_integer(value)) < 0
-		       ? kp_diag_no_memory(diag)
-		       : 0;
-}
-
-/* Each --shape is one to measure. */
-static int add_shapes(
-	const struct arguments *arguments, json_t *parameters, struct kp_diag *diag)
-{
-	size_t at = 0;
-	const char *text;
-	if (!arguments_has(arguments, "shape"))
-		return 0;
-	json_t *shapes = json_array();
-	if (json_object_set_new(parameters, "shapes", shapes) < 0)
-		return kp_diag_no_memory(diag);
-	while ((text = arguments_next(arguments, "shape", &at))) {
-		json_t *shape = json_object();
-		if (json_array_append_new(shapes, shape) < 0)
-			return kp_diag_no_memory(diag);
-		if (request_read_shape(text, shape, diag) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int build(const struct arguments *arguments, json_t **parameters, double *seconds,
-	struct kp_diag *diag)
-{
-	json_t *traits = NULL;
-	if (read_time(arguments, seconds, diag) < 0 ||
-		(arguments_has(arguments, "trait") &&
-			request_read_traits(arguments, &traits, diag) < 0))
-		return -1;
-	json_t *time = *seconds > 0 ? json_real(*seconds) : NULL;
-	owned_json *all = json_pack("{s:s, s:s*, s:o*, s:o*}", "operation",
-		arguments->words[0], "signature", arguments_value(arguments, "sig"),
-		"traits", traits, "time_s", time);
-	if (!all)
-		return kp_diag_no_memory(diag);
-	if (add_shapes(arguments, all, diag) < 0 ||
-		request_add_list(arguments, "kernel", "kernels", all, diag) < 0 ||
-		add_seed(arguments, all, diag) < 0)
-		return -1;
-	*parameters = json_incref(all);
-	return 0;
-}
-
-/* ---- the replies ------------------------------------------------------------- */
-
-static void show_progress(const struct session *session, const json_t *reply)
-{
-	const json_t *progress = json_object_get(reply, "progress");
-	if (json_is_object(progress))
-		output_progress(&session->output, "%lld of %lld  %s",
-			(long long)field_int(progress, "done"),
-			(long long)field_int(progress, "total"),
-			field_text(progress, "kernel", ""));
-}
-
-/*
- * The replies up to the last, which has all runs. A daemon that leaves them out
- * there has told them one by one.
- */
-static int collect(
-	struct session *session, struct kp_reply_message *message, json_t *runs)
-{
-	struct kp_diag diag;
-	int status = KP_EXIT_OK;
-	while (status == KP_EXIT_OK && !message->error && message->continues) {
-		json_t *one = json_object_get(message->parameters, "run");
-		status = session_check(session, &first, message->parameters);
-		show_progress(session, message->parameters);
-		if (json_is_object(one) && json_array_append(runs, one) < 0)
-			status = output_no_memory(&session->output);
-		kp_reply_message_finish(message);
-		if (status != KP_EXIT_OK)
-			return status;
-		if (kp_client_next(session->client, message, &diag) < 0) {
-			output_progress(&session->output, "%s", "");
-			return output_fail_diag(&session->output, &diag);
-		}
-	}
-	output_progress(&session->output, "%s", "");
-	return status;
-}
 
 /* Why nothing was measured is why nothing is selected. */
 static int put_nothing(struct session *session, const json_t *parameters)
@@ -158,63 +28,55 @@ static int put_nothing(struct session *session, const json_t *parameters)
 	return nearest_put(session, request);
 }
 
-static int finish(struct session *session, const json_t *parameters,
-	const struct kp_reply_message *message, json_t *collected)
+static int show(struct session *session, const json_t *parameters, const json_t *document)
 {
-	if (message->error) {
-		name_explain(session, message->error, message->parameters,
-			field_text(message->parameters, "object", ""));
-		return session_fail(session, message->error, message->parameters);
-	}
-	bool told = json_array_size(collected) > 0;
-	int status = session_check(session, told ? &first : &last, message->parameters);
-	if (status != KP_EXIT_OK)
-		return status;
-	json_t *runs = json_object_get(message->parameters, "runs");
-	if (!json_is_array(runs))
-		runs = collected;
-	owned_json *document = json_pack("{s:s, s:O}", "format",
-		field_text(message->parameters, "format", "?"), "runs", runs);
-	if (!document)
-		return output_no_memory(&session->output);
-	if (!session->output.json && json_array_size(runs) == 0)
+	const char *save = arguments_value(&session->arguments, "save");
+	const json_t *runs = json_object_get(document, "runs");
+	bool is_document = session->output.json || (save && strcmp(save, "-") == 0);
+	if (!is_document && json_array_size(runs) == 0)
 		return put_nothing(session, parameters);
-	status = session->output.json ? output_json(document)
-				      : bench_table_print(&session->output, runs);
-	return status == KP_EXIT_OK && !bench_table_all_ok(runs) ? KP_EXIT_NO : status;
+	int status =
+		save ? bench_file_save(&session->output, save, document) : KP_EXIT_OK;
+	if (status == KP_EXIT_OK)
+		status = is_document ? output_json(document)
+				     : bench_table_print(&session->output, document);
+	bool is_good =
+		bench_table_is_good(runs, arguments_has(&session->arguments, "no-check"));
+	return status == KP_EXIT_OK && !is_good ? KP_EXIT_NO : status;
 }
 
-/* A limit is for each answer, on top of the time that a run takes. */
-static void allow_for(struct session *session, double seconds)
+static int measure(struct session *session, const json_t *parameters)
 {
-	double ms = session->timeout_ms + (seconds > 0 ? seconds : time_default_s) * 1000;
-	if (session->timeout_ms >= 0)
-		kp_client_set_timeout(session->client, ms < INT_MAX ? (int)ms : INT_MAX);
+	struct bench_ask ask = {.parameters = parameters};
+	int status = bench_ask(session, &ask);
+	if (status == KP_EXIT_OK)
+		status = ask.error ? bench_ask_fail(session, &ask)
+				   : show(session, parameters, ask.document);
+	bench_ask_finish(&ask);
+	return status;
 }
 
 static int run(struct session *session)
 {
+	const struct arguments *arguments = &session->arguments;
+	const char *save = arguments_value(arguments, "save");
+	const char *operation = arguments->n_words > 0 ? arguments->words[0] : NULL;
 	struct kp_diag diag;
-	struct kp_reply_message message = {0};
-	double seconds = 0;
 	owned_json *parameters = NULL;
-	owned_json *runs = json_array();
-	if (!runs)
-		return output_no_memory(&session->output);
-	if (build(&session->arguments, &parameters, &seconds, &diag) < 0)
+	if (bench_ask_build(arguments, operation, &parameters, &diag) < 0)
 		return output_fail_diag(&session->output, &diag);
-	int status = session_connect(session);
+	int status = save ? bench_file_check_place(&session->output, save) : KP_EXIT_OK;
 	if (status != KP_EXIT_OK)
 		return status;
-	allow_for(session, seconds);
-	if (kp_client_call_more(
-		    session->client, first.method, parameters, &message, &diag) < 0)
-		return output_fail_diag(&session->output, &diag);
-	status = collect(session, &message, runs);
-	if (status == KP_EXIT_OK)
-		status = finish(session, parameters, &message, runs);
-	kp_reply_message_finish(&message);
-	return status;
+	if (arguments_has(arguments, "compare"))
+		return bench_compare(session, parameters);
+	if (arguments_has(arguments, "threshold"))
+		return output_refuse(&session->output, "usage", "--threshold",
+			"--threshold is for --compare");
+	if (!operation)
+		return output_refuse(&session->output, "missing_argument", "FAMILY/MODE",
+			"FAMILY/MODE is missing; only --compare takes it from its file");
+	return measure(session, parameters);
 }
 
 static const struct option options[] = {
@@ -225,27 +87,43 @@ static const struct option options[] = {
 		true},
 	{"kernel", "NAME", "only this kernel, plugin/kernel; else all that can run here",
 		true},
+	{"threads", "N", "of kernels that divide their work (default 1)", false},
 	{"time", "S", "seconds to measure a kernel and shape (default 0.5)", false},
+	{"rounds", "N", "that share this time, each a process of its own (default 4)",
+		false},
 	{"seed", "N", "of the inputs", false},
+	{"no-check", NULL, "do not ask whether results are right", false},
+	{"save", "FILE", "write the result there, whole or not at all; - is stdout",
+		false},
+	{"compare", "FILE", "measure again what a saved result has, and compare", false},
+	{"threshold", "PERCENT", "of change that counts in a comparison (default 5)",
+		false},
 	{NULL, NULL, NULL, false},
 };
 
 const struct command bench_command = {
 	.name = "bench",
-	.args = "FAMILY/MODE",
-	.least = 1,
+	.args = "[FAMILY[/MODE]]",
+	.least = 0,
 	.most = 1,
 	.summary = "Measure the kernels of an operation, and check their results",
-	.help = "Each kernel runs in its own process on the same inputs, and is compared "
-		"with "
-		"the reference before and after it is timed. Exit status 1 where one is "
-		"wrong, "
-		"crashes, hangs or writes out of bounds; the others are measured all the "
-		"same. "
-		"SHARE is the best median of the shape by the kernel's. --timeout is for "
-		"each answer and comes on top of --time. With --quiet a line a run: "
-		"kernel, shape and median in microseconds (or -), with tabs between "
-		"them.",
+	.help = "Each kernel runs in processes of its own on the same inputs, in turn "
+		"with the others, and is compared with the reference before, while and "
+		"after it is timed. A FAMILY alone is all of its operations. Exit "
+		"status 1 where one is wrong, crashes, hangs or writes out of bounds "
+		"(FAIL); the others are measured all the same.\n"
+		"+- is half of a 95 % interval of the median; SHARE the best median of "
+		"the shape by the kernel's; ERROR the largest error by what is "
+		"allowed.\n"
+		"--compare takes operation, signature, shapes, kernels, seed and threads "
+		"from the file where they are not given, and refuses results of another "
+		"machine or of another revision of the family. A kernel is slower or "
+		"faster where the intervals of both medians are apart and they differ "
+		"by more than --threshold; unstable where its times are too scattered "
+		"to tell. Exit status 1 where one is slower or not right.\n"
+		"--timeout is for each answer and comes on top of --time. With --quiet a "
+		"line a run: kernel, shape and median in microseconds (or -), with tabs "
+		"between them; of a comparison kernel, shape, ratio and verdict.",
 	.options = options,
 	.waits = true,
 	.offline = true,

@@ -2,22 +2,16 @@
 /* Doing a plan: the reference of a shape first, then its rows. */
 #include "daemon/bench.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "daemon/bench_course.h"
+#include "daemon/bench_reference.h"
 #include "daemon/bench_task.h"
-#include "lib/file.h"
 
 enum {
-	LOST_MOST = 3,	       /* workers that nobody is to blame for */
-	REFERENCE_MS = 120000, /* plain C on the largest shapes takes its time */
-	UNKNOWN_CALL_MS = 1000,
+	LOST_MOST = 3, /* workers that nobody is to blame for */
 };
 
 struct bench {
@@ -27,20 +21,19 @@ struct bench {
 	struct bench_events events;
 	uv_timer_t turn; /* begins the next step */
 	json_t *runs;
-	size_t at;	  /* row */
-	size_t announced; /* row, or SIZE_MAX */
+	struct bench_course course;
+	size_t at;	    /* row */
+	size_t done, total; /* steps: a round of a row */
+	size_t measured;    /* steps that were really done */
+	size_t announced;   /* step, or SIZE_MAX */
 	struct pool_job *job;
 	unsigned lost;
 	bool cancelled, ended;
 
 	/* What the worker has said. */
-	json_t *report, *fault, *at_case;
+	json_t *report, *fault, *samples, *at_case;
 
-	/* The reference's results for one shape. */
-	size_t computed; /* shape, or SIZE_MAX */
-	int results;	 /* sealed, readable only; -1: there are none */
-	int writing;	 /* the same, while they are written */
-	double call_ms;
+	struct bench_reference reference;
 };
 
 static void take_turn(struct bench *bench);
@@ -53,9 +46,9 @@ static void bench_free(struct bench *bench)
 	json_decref(bench->runs);
 	json_decref(bench->report);
 	json_decref(bench->fault);
+	json_decref(bench->samples);
 	json_decref(bench->at_case);
-	kp_file_close(&bench->results);
-	kp_file_close(&bench->writing);
+	bench_reference_drop(&bench->reference);
 	free(bench);
 }
 
@@ -80,6 +73,26 @@ static void end_cancelled(struct bench *bench)
 	end(bench, &diag);
 }
 
+/* ---- plans ------------------------------------------------------------------------- */
+
+static void begin_plan(struct bench *bench)
+{
+	if (!bench->plan.task)
+		bench->plan.task = &bench_measuring;
+	bench_reference_init(&bench->reference);
+	bench_course_start(&bench->course, &bench->plan);
+	bench->at = bench_course_row(&bench->course);
+}
+
+static size_t count_steps(const struct bench_plan *plan)
+{
+	size_t steps = 0;
+
+	for (; plan; plan = plan->next)
+		steps += plan->n_rows * bench_rounds(plan);
+	return steps;
+}
+
 /* ---- workers ----------------------------------------------------------------------- */
 
 static void on_line(void *context, json_t *line)
@@ -88,6 +101,7 @@ static void on_line(void *context, json_t *line)
 	json_t *report = json_object_get(line, "bench");
 	json_t *fault = json_object_get(line, "fault");
 	const json_t *failed = json_object_get(line, "failed");
+	json_t *samples = json_object_get(line, "samples_ps");
 	json_t *at = json_object_get(line, "case");
 
 	if (json_is_object(failed))
@@ -101,6 +115,10 @@ static void on_line(void *context, json_t *line)
 		json_decref(report);
 	if (json_is_object(fault) && !bench->fault)
 		bench->fault = json_incref(fault);
+	if (json_is_array(samples) && !bench->samples)
+		bench->samples = json_incref(samples);
+	else if (json_is_array(samples))
+		(void)json_array_extend(bench->samples, samples);
 	if (json_is_object(at)) {
 		json_decref(bench->at_case);
 		bench->at_case = json_incref(at);
@@ -111,8 +129,9 @@ static void forget_words(struct bench *bench)
 {
 	json_decref(bench->report);
 	json_decref(bench->fault);
+	json_decref(bench->samples);
 	json_decref(bench->at_case);
-	bench->report = bench->fault = bench->at_case = NULL;
+	bench->report = bench->fault = bench->samples = bench->at_case = NULL;
 }
 
 static int submit(struct bench *bench, const char *task,
@@ -154,64 +173,6 @@ static bool is_over(struct bench *bench, const struct kp_worker_result *result)
 /* ---- the reference ------------------------------------------------------------------
  */
 
-static void drop_results(struct bench *bench)
-{
-	kp_file_close(&bench->results);
-	kp_file_close(&bench->writing);
-}
-
-/* Why this shape has nothing to be held against; said in each of its rows. */
-static void say_trouble(struct bench *bench, const char *why)
-{
-	char **trouble = &bench->plan.trouble;
-
-	if (asprintf(trouble, "the reference %s could not say what is right: %.1000s",
-		    bench->plan.reference.id, why) < 0)
-		*trouble = NULL;
-}
-
-static void forget_trouble(struct bench *bench)
-{
-	free(bench->plan.trouble);
-	bench->plan.trouble = NULL;
-}
-
-/*
- * A kernel that is measured gets the results for reading, and nobody can change
- * them any more: what it does to them would be believed.
- */
-static int seal_results(struct bench *bench)
-{
-	const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-	char path[64];
-
-	if (fcntl(bench->writing, F_ADD_SEALS, seals) < 0)
-		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", bench->writing);
-	bench->results = open(path, O_RDONLY | O_CLOEXEC);
-	kp_file_close(&bench->writing);
-	return bench->results < 0 ? -1 : 0;
-}
-
-static void keep_results(struct bench *bench, const struct kp_worker_result *result)
-{
-	const char *message =
-		json_string_value(json_object_get(bench->report, "message"));
-	const json_t *call_ms = json_object_get(bench->report, "call_ms");
-
-	if (result->end != KP_WORKER_DONE)
-		say_trouble(bench, result->diag.message);
-	else if (!bench->report || message)
-		say_trouble(bench, message ? message : "it said nothing");
-	else if (seal_results(bench) < 0)
-		say_trouble(bench, strerror(errno));
-	bench->call_ms =
-		json_is_number(call_ms) ? json_number_value(call_ms) : UNKNOWN_CALL_MS;
-	/* A worker's word: longer than its timeout no call was. */
-	if (!(bench->call_ms >= 0 && bench->call_ms <= REFERENCE_MS))
-		bench->call_ms = UNKNOWN_CALL_MS;
-}
-
 static void reference_end(void *context, const struct kp_worker_result *result)
 {
 	struct bench *bench = context;
@@ -219,45 +180,112 @@ static void reference_end(void *context, const struct kp_worker_result *result)
 	if (is_over(bench, result))
 		return;
 	bench->lost = 0;
-	bench->computed = bench->plan.rows[bench->at].shape;
-	keep_results(bench, result);
-	if (bench->results < 0)
-		drop_results(bench);
+	bench_reference_keep(&bench->reference, &bench->plan,
+		bench->plan.rows[bench->at].shape, bench->report, result);
 	take_turn(bench);
 }
 
 static int compute_reference(struct bench *bench)
 {
-	drop_results(bench);
-	forget_trouble(bench);
-	bench->writing = memfd_create("kplug-reference", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (bench->writing < 0)
+	if (bench_reference_open(&bench->reference, &bench->plan) < 0)
 		return -1;
-	return submit(bench, "reference", &bench->plan.reference, bench->writing,
-		REFERENCE_MS, reference_end);
+	return submit(bench, "reference", &bench->plan.reference,
+		bench->reference.writing, BENCH_REFERENCE_MS, reference_end);
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-static void finish_row(struct bench *bench, const struct kp_worker_result *result)
+static void fail(struct bench *bench)
 {
-	const struct bench_words words = {bench->report, bench->fault, bench->at_case};
-	json_t *run = bench->plan.task->run(
-		&bench->plan, &bench->plan.rows[bench->at], &words, result);
 	struct kp_diag diag;
 
-	bench->lost = 0;
-	bench->at++;
-	/* A result without a row would be a row that nobody misses. */
-	if (!run || json_array_append(bench->runs, run) < 0) {
-		json_decref(run);
-		(void)kp_diag_no_memory(&diag);
-		end(bench, &diag);
-		return;
+	(void)kp_diag_no_memory(&diag);
+	end(bench, &diag);
+}
+
+/* The rows of a shape, in order, and each beside the others. */
+static int tell_shape(struct bench *bench)
+{
+	const struct bench_course *course = &bench->course;
+	struct bench_row *rows = bench->plan.rows;
+
+	if (bench->plan.task->compare)
+		bench->plan.task->compare(
+			rows + course->first, course->end - course->first);
+	for (size_t i = course->first; i < course->end; i++) {
+		if (json_array_append(bench->runs, rows[i].run) < 0)
+			return -1;
+		bench->events.row(bench->events.context, rows[i].run);
+		json_decref(rows[i].run);
+		rows[i].run = NULL;
 	}
-	bench->events.row(bench->events.context, run);
-	json_decref(run);
+	return 0;
+}
+
+static void next_plan(struct bench *bench)
+{
+	struct bench_plan *next = bench->plan.next;
+
+	bench->plan.next = NULL;
+	bench_plan_finish(&bench->plan);
+	bench_reference_drop(&bench->reference);
+	bench->plan = *next;
+	free(next);
+	begin_plan(bench);
+}
+
+/* On to the next row that is not done yet, or to the end. */
+static void advance(struct bench *bench)
+{
+	do {
+		bench->done++;
+		if (bench_course_next(&bench->course))
+			continue;
+		if (tell_shape(bench) < 0) {
+			fail(bench);
+			return;
+		}
+		if (bench_course_next_shape(&bench->course))
+			continue;
+		if (!bench->plan.next) {
+			end(bench, NULL);
+			return;
+		}
+		next_plan(bench);
+	} while (bench->plan.rows[bench_course_row(&bench->course)].run);
+	bench->at = bench_course_row(&bench->course);
 	take_turn(bench);
+}
+
+static void note_order(struct bench *bench, struct bench_row *row)
+{
+	if (!row->taken.order)
+		row->taken.order = json_array();
+	(void)json_array_append_new(
+		row->taken.order, json_integer((json_int_t)bench->measured++));
+}
+
+static void finish_row(struct bench *bench, const struct kp_worker_result *result)
+{
+	const struct bench_plan *plan = &bench->plan;
+	struct bench_row *row = &plan->rows[bench->at];
+	const struct bench_words words = {
+		bench->report, bench->fault, bench->at_case, bench->samples};
+
+	bench->lost = 0;
+	if (result)
+		note_order(bench, row);
+	bool is_kept =
+		result && plan->task->keep && plan->task->keep(plan, row, &words, result);
+	if (!is_kept || bench_course_is_last_round(&bench->course)) {
+		row->run = plan->task->run(plan, row, &words, result);
+		/* A result without a row would be a row that nobody misses. */
+		if (!row->run) {
+			fail(bench);
+			return;
+		}
+	}
+	advance(bench);
 }
 
 static void row_end(void *context, const struct kp_worker_result *result)
@@ -278,10 +306,10 @@ static int do_row(struct bench *bench)
 		finish_row(bench, NULL);
 		return 0;
 	}
-	if (plan->reference.stored && bench->computed != row->shape)
+	if (plan->reference.stored && bench->reference.shape != row->shape)
 		return compute_reference(bench);
-	return submit(bench, "measure", &row->source, bench->results,
-		plan->task->timeout_ms(plan, row, bench->call_ms), row_end);
+	return submit(bench, "measure", &row->source, bench->reference.results,
+		plan->task->timeout_ms(plan, row, bench->reference.call_ms), row_end);
 }
 
 /* Once, also when its reference is computed first. */
@@ -289,31 +317,25 @@ static void announce(struct bench *bench)
 {
 	const struct bench_plan *plan = &bench->plan;
 
-	if (bench->announced != bench->at)
+	if (bench->announced != bench->done)
 		bench->events.begins(bench->events.context,
-			plan->rows[bench->at].source.id, bench->at, plan->n_rows);
-	bench->announced = bench->at;
+			plan->rows[bench->at].source.id, bench->done, bench->total);
+	bench->announced = bench->done;
 }
 
 static void step(uv_timer_t *timer)
 {
 	struct bench *bench = timer->data;
-	const struct bench_plan *plan = &bench->plan;
-	struct kp_diag diag;
 
 	if (bench->cancelled) {
 		end_cancelled(bench);
-	} else if (bench->at == plan->n_rows) {
-		end(bench, NULL);
-	} else {
-		announce(bench);
-		/* Disabled is disabled, also while others are measured. */
-		bench->events.look(bench->events.context, &bench->plan, bench->at);
-		if (do_row(bench) < 0) {
-			(void)kp_diag_no_memory(&diag);
-			end(bench, &diag);
-		}
+		return;
 	}
+	announce(bench);
+	/* Disabled is disabled, also while others are measured. */
+	bench->events.look(bench->events.context, &bench->plan, bench->at);
+	if (do_row(bench) < 0)
+		fail(bench);
 }
 
 static void take_turn(struct bench *bench)
@@ -328,7 +350,7 @@ struct bench *bench_start(uv_loop_t *loop, struct pool *pool, struct bench_plan 
 
 	if (bench) {
 		bench->runs = json_array();
-		bench->results = bench->writing = -1;
+		bench_reference_init(&bench->reference);
 	}
 	if (!bench || !bench->runs || uv_timer_init(loop, &bench->turn) < 0) {
 		bench_plan_finish(plan);
@@ -340,11 +362,10 @@ struct bench *bench_start(uv_loop_t *loop, struct pool *pool, struct bench_plan 
 	bench->pool = pool;
 	bench->plan = *plan;
 	*plan = (struct bench_plan){0};
-	if (!bench->plan.task)
-		bench->plan.task = &bench_measuring;
 	bench->events = *events;
-	bench->computed = bench->announced = SIZE_MAX;
-	bench->call_ms = UNKNOWN_CALL_MS;
+	bench->announced = SIZE_MAX;
+	bench->total = count_steps(&bench->plan);
+	begin_plan(bench);
 	bench->turn.data = bench;
 	take_turn(bench);
 	return bench;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/bench_rows.h"
+#include "daemon/bench_source.h"
 #include "daemon/bench_traits.h"
 #include "lib/json.h"
 #include "lib/select.h"
@@ -36,6 +37,31 @@ static int read_numbers(
 		return kp_diag_set(diag, "bad_seed", "seed", "seed: %lld is negative",
 			(long long)plan->seed);
 	return 0;
+}
+
+/* A whole number from 1 to most, or what holds where none was said. */
+static int read_count(const json_t *parameters, const char *key, const char *code,
+	json_int_t preset, json_int_t most, unsigned *count, struct kp_diag *diag)
+{
+	const json_t *value = json_object_get(parameters, key);
+	json_int_t number = json_is_integer(value) ? json_integer_value(value) : preset;
+
+	if (number < 1 || number > most)
+		return kp_diag_set(diag, code, key, "%s: %lld is not from 1 to %lld", key,
+			(long long)number, (long long)most);
+	*count = (unsigned)number;
+	return 0;
+}
+
+static int read_manner(
+	struct bench_plan *plan, const json_t *parameters, struct kp_diag *diag)
+{
+	plan->is_unchecked = json_is_false(json_object_get(parameters, "check"));
+	if (read_count(parameters, "rounds", "bad_rounds", BENCH_ROUNDS,
+		    BENCH_ROUNDS_MOST, &plan->rounds, diag) < 0)
+		return -1;
+	return read_count(parameters, "threads", "bad_threads", 1, BENCH_THREADS_MOST,
+		&plan->threads, diag);
 }
 
 static int find_family(struct bench_plan *plan, const struct kp_table *table,
@@ -142,6 +168,7 @@ int bench_plan_make(struct bench_plan *plan, const struct kp_table *table,
 		json_string_value(json_object_get(parameters, "operation"));
 
 	if (read_numbers(plan, parameters, diag) < 0 ||
+		read_manner(plan, parameters, diag) < 0 ||
 		find_family(plan, table, families, operation ? operation : "", diag) <
 			0 ||
 		bench_traits_read(plan, json_object_get(parameters, "traits"), diag) <
@@ -166,12 +193,12 @@ void bench_plan_look(struct bench_plan *plan, size_t row, const struct kp_table 
 
 void bench_plan_finish(struct bench_plan *plan)
 {
-	for (size_t i = 0; i < plan->n_rows; i++) {
-		bench_source_finish(&plan->rows[i].source);
-		free(plan->rows[i].message);
-		json_decref(plan->rows[i].details);
-	}
+	for (size_t i = 0; i < plan->n_rows; i++)
+		bench_row_finish(&plan->rows[i]);
 	free(plan->rows);
+	if (plan->next)
+		bench_plan_finish(plan->next);
+	free(plan->next);
 	bench_source_finish(&plan->reference);
 	json_decref(plan->request);
 	json_decref(plan->traits);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "daemon/bench_taken.h"
 #include "lib/diag.h"
 #include "lib/family.h"
 #include "lib/registry.h"
@@ -20,13 +21,16 @@ enum {
 	BENCH_SHAPES = 64,
 	BENCH_ROWS = 4096,
 	BENCH_TIME_MOST_S = 60,
+	BENCH_THREADS_MOST = 1024,
 };
 
 /* A kernel and what a worker needs to run it. */
 struct bench_source {
-	char *id;     /* plugin/kernel */
-	char *stored; /* NULL: it cannot be run */
-	char *digest; /* of the library, or NULL */
+	char *id;			    /* plugin/kernel */
+	char *stored;			    /* NULL: it cannot be run */
+	char *digest;			    /* of the library, or NULL */
+	char *version, *closure, *solution; /* or NULL */
+	int priority;			    /* or -1 */
 	json_t *config;
 	unsigned timeout_ms; /* of its manifest */
 };
@@ -39,6 +43,10 @@ struct bench_row {
 	char *message;
 	json_t *details; /* of the task that is done with it; or NULL */
 	bool is_forced;	 /* run though selection would not take it: it was named */
+
+	/* While it is done. */
+	struct bench_taken taken;
+	json_t *run; /* what became of it; NULL: not yet */
 };
 
 struct bench_task;
@@ -54,22 +62,26 @@ struct bench_plan {
 	bool is_unusual;    /* so that the family's work terms do not hold */
 	json_t *shapes;	    /* array of whole shapes */
 	json_int_t seed;
-	json_t *details; /* of the task; or NULL */
-	double time_s;
+	json_t *details;   /* of the task; or NULL */
+	double time_s;	   /* of all rounds together */
+	unsigned rounds;   /* 0 is 1 */
+	unsigned threads;  /* of a kernel that divides its work; 0 is 1 */
+	bool is_unchecked; /* nobody asks whether it is right */
 	size_t n_rows;
 	struct bench_row *rows;	       /* by shape, then as in selection order */
 	struct bench_source reference; /* stored NULL: there is none */
 	char *remark;  /* why there is no reference, or that it is off; or NULL */
 	char *trouble; /* why it said nothing of the shape under way; or NULL */
+	struct bench_plan *next; /* what is done after it; or NULL */
 };
 
 /*
  * Parameters are those of Bench. Codes of kp_request_from_json and kp_table_find,
  * unknown_operation, bad_operation (a family alone), no_family (it is not described),
  * no_such_kernel (nor any other), no_signature, no_shape, bad_shape, bad_time, bad_seed,
- * bad_trait, too_many. A kernel's name may be a plugin's: all that it has of the
- * operation. With no name, all that may run; a shape that none may run has a row for
- * each, which says why. Zero the plan; it is to be finished in any case.
+ * bad_trait, bad_rounds, bad_threads, too_many. A kernel's name may be a plugin's: all
+ * that it has of the operation. With no name, all that may run; a shape that none may run
+ * has a row for each, which says why. Zero the plan; it is to be finished in any case.
  */
 int bench_plan_make(struct bench_plan *plan, const struct kp_table *table,
 	const struct kp_registry *registry, const struct kp_families *families,

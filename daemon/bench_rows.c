@@ -6,52 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/bench_source.h"
 #include "lib/select.h"
 #include "lib/table_read.h"
 
-/* ---- sources ----------------------------------------------------------------------- */
-
-static char *copy_text(const json_t *object, const char *key)
+void bench_row_finish(struct bench_row *row)
 {
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? strdup(text) : NULL;
-}
-
-void bench_source_finish(struct bench_source *source)
-{
-	free(source->id);
-	free(source->stored);
-	free(source->digest);
-	json_decref(source->config);
-	*source = (struct bench_source){0};
-}
-
-static char *plugin_of(const char *id)
-{
-	return strndup(id, strcspn(id, "/"));
-}
-
-/* Without `stored` where the plugin has nothing that could be run. */
-static int source_find(struct bench_source *source, const struct kp_registry *registry,
-	const char *id, struct kp_diag *diag)
-{
-	char *plugin = plugin_of(id);
-	json_t *info = plugin ? kp_registry_info_json(registry, plugin) : NULL;
-	const struct kp_manifest *manifest =
-		plugin ? kp_registry_manifest(registry, plugin) : NULL;
-	const json_t *config = json_object_get(info, "config");
-
-	*source = (struct bench_source){
-		.id = strdup(id),
-		.stored = copy_text(info, "stored"),
-		.digest = copy_text(info, "sha256"),
-		.config = json_is_object(config) ? json_incref((json_t *)config) : NULL,
-		.timeout_ms = manifest ? manifest->timeout_ms : KP_MANIFEST_TIMEOUT_MS,
-	};
-	free(plugin);
-	json_decref(info);
-	return source->id ? 0 : kp_diag_no_memory(diag);
+	bench_source_finish(&row->source);
+	bench_taken_finish(&row->taken);
+	json_decref(row->run);
+	json_decref(row->details);
+	free(row->message);
 }
 
 /* ---- candidates -------------------------------------------------------------------- */
@@ -201,7 +166,7 @@ static int add_row(struct bench_plan *plan, const struct kp_registry *registry,
 	plan->rows = rows;
 	struct bench_row *row = &rows[plan->n_rows];
 	*row = (struct bench_row){.shape = shape};
-	if (source_find(&row->source, registry, id, diag) < 0)
+	if (bench_source_find(&row->source, registry, id, diag) < 0)
 		return -1;
 	plan->n_rows++;
 	if (!json_is_true(json_object_get(candidate, "eligible"))) {
@@ -323,10 +288,12 @@ static int find_reference(struct bench_plan *plan, const struct kp_registry *reg
 
 	if (plan->reference.stored || plan->remark)
 		return 0;
+	if (plan->is_unchecked)
+		return remark(plan, "%s", "not checked, as was asked for");
 	if (!id)
 		return remark(plan, "%s has no reference", plan->family->operation);
 	const json_t *candidate = find_candidate(candidates, id);
-	if (source_find(&plan->reference, registry, id, diag) < 0)
+	if (bench_source_find(&plan->reference, registry, id, diag) < 0)
 		return -1;
 	if (!candidate || !plan->reference.stored)
 		return drop_reference(plan, "the reference %s is not here", id);
@@ -373,8 +340,8 @@ static char *look(struct bench_plan *plan, const struct bench_row *row,
 		text = strdup("it has gone since the benchmark began");
 	else if (!json_is_true(json_object_get(candidate, "eligible")))
 		text = reasons_text(candidate);
-	else if (source_find(&now, registry, row->source.id, &diag) < 0 || !now.stored ||
-		 strcmp(now.stored, row->source.stored) != 0)
+	else if (bench_source_find(&now, registry, row->source.id, &diag) < 0 ||
+		 !now.stored || strcmp(now.stored, row->source.stored) != 0)
 		text = strdup("its library has changed since the benchmark began");
 	bench_source_finish(&now);
 	json_decref(candidates);

@@ -20,6 +20,6 @@ int bench_rows_add(struct bench_plan *plan, const struct kp_table *table,
 void bench_row_look(struct bench_plan *plan, struct bench_row *row,
 	const struct kp_table *table, const struct kp_registry *registry);
 
-void bench_source_finish(struct bench_source *source);
+void bench_row_finish(struct bench_row *row);
 
 #endif

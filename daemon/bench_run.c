@@ -1,121 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* Verdicts, rates and messages of rows. */
+/* Rows as objects of the interface. */
 #include "daemon/bench_run.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/bench_plausible.h"
 #include "daemon/bench_verdict.h"
-#include "daemon/worker/measure_clock.h"
+#include "daemon/bench_work.h"
 #include "lib/json.h"
-#include "lib/text.h"
+#include "lib/owned.h"
 
-enum {
-	CLOCK_SLACK_MS = 5, /* the loop's clock is a little late, and has whole ones */
-};
-static const double call_least_us = 1e-4; /* less than a cycle of any processor */
+static bool is_timed(const char *verdict)
+{
+	return strcmp(verdict, "ok") == 0 || strcmp(verdict, "unverified") == 0;
+}
 
 /* How the row was checked belongs to what it says. */
 static json_t *whole_message(
-	const struct bench_plan *plan, const char *verdict, char *text)
+	const struct bench_plan *plan, const char *verdict, const char *text)
 {
-	bool is_timed = strcmp(verdict, "ok") == 0 || strcmp(verdict, "unverified") == 0;
 	const char *why = plan->trouble ? plan->trouble : plan->remark;
-	const char *remark = is_timed ? why : NULL;
+	const char *remark = is_timed(verdict) ? why : NULL;
 
 	if (!text && !remark)
 		return json_null();
 	return kp_json_clean_string(text ? text : remark);
 }
 
-/* ---- rates ------------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------------------- */
 
-static double element_bytes(
-	const struct kp_role *role, const struct kp_signature *signature)
+static json_t *text_or_null(const char *text)
 {
-	struct kp_format format;
-
-	return kp_family_format(role, signature, &format)
-		       ? (double)kp_element_bytes(format.element)
-		       : 0;
+	return text && text[0] ? json_string(text) : json_null();
 }
 
-/* Bytes that one call must move, each once; a role that is read and written, twice. */
-static double traffic(const struct bench_plan *plan, const struct kp_shape *shape)
+static json_t *told(const json_t *report, const char *key)
 {
-	struct kp_signature signature;
-	double bytes = 0;
+	const json_t *value = json_object_get(report, key);
 
-	if (kp_signature_parse(plan->signature, &signature, NULL) < 0)
-		return 0;
-	for (size_t i = 0; i < plan->family->n_roles; i++) {
-		const struct kp_role *role = &plan->family->roles[i];
-		double times = role->direction == KP_INOUT ? 2 : 1;
-		bytes += times * kp_family_touched(plan->family, shape, role) *
-			 element_bytes(role, &signature);
-	}
-	return bytes;
-}
-
-/* Work of one call over its median; null where there is none or it is nothing. */
-static json_t *rate(double work, const json_t *median_us)
-{
-	double value = work / (json_number_value(median_us) * 1e3);
-
-	if (!json_is_number(median_us) || !(work > 0) || !isfinite(value))
-		return json_null();
-	return json_real(value);
-}
-
-/* ---- words that no clock can have told -------------------------------------------- */
-
-static double told(const json_t *report, const char *key)
-{
-	return json_number_value(json_object_get(report, key));
-}
-
-/*
- * A kernel runs in the process that reports on it. What it makes up must at least
- * have taken the time that it says, and as long as was asked for: then there is little
- * to be won. Half of the samples are not below their median.
- */
-static const char *implausible(const struct bench_plan *plan, const json_t *report,
-	const struct kp_worker_result *result)
-{
-	double elapsed_us = 1e3 * (result->elapsed_ms + CLOCK_SLACK_MS);
-	double samples = told(report, "samples");
-	double median = told(report, "median_us");
-
-	if (!json_is_number(json_object_get(report, "median_us")))
-		return NULL;
-	if (!(samples >= 1 && samples <= MEASURE_SAMPLES_MOST))
-		return "implausible: nobody takes so many samples";
-	if (!(median >= call_least_us))
-		return "implausible: no call is so quick";
-	if (!(told(report, "min_us") <= told(report, "p10_us") &&
-		    told(report, "p10_us") <= median &&
-		    median <= told(report, "p90_us") &&
-		    told(report, "p90_us") <= told(report, "max_us")))
-		return "implausible: its times are in no order";
-	if (samples / 2 * median > elapsed_us)
-		return "implausible: its samples take longer than its worker ran";
-	if (samples < MEASURE_SAMPLES_MOST && 1e6 * plan->time_s > elapsed_us)
-		return "implausible: its worker ran shorter than was asked for";
-	return NULL;
-}
-
-/* ---- the row ----------------------------------------------------------------------- */
-
-/* A number of the report that can be shown, or null. */
-static json_t *number(const json_t *report, const char *key)
-{
-	json_t *value = json_object_get(report, key);
-	bool good = json_is_number(value) && isfinite(json_number_value(value)) &&
-		    json_number_value(value) >= 0;
-
-	return good ? json_incref(value) : json_null();
+	return json_is_number(value) ? bench_number(json_number_value(value))
+				     : json_null();
 }
 
 static json_int_t count(const json_t *report, const char *key)
@@ -125,55 +52,165 @@ static json_int_t count(const json_t *report, const char *key)
 	return value > 0 ? value : 0;
 }
 
-static json_t *text_or_null(const char *text)
+static json_t *plugin_json(const struct bench_row *row)
 {
-	return text && text[0] ? json_string(text) : json_null();
+	const struct bench_source *source = &row->source;
+	char *plugin = strndup(source->id, strcspn(source->id, "/"));
+	json_t *value = json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o}", "plugin", plugin,
+		"version", text_or_null(source->version), "sha256",
+		text_or_null(source->digest), "closure", text_or_null(source->closure),
+		"solution", text_or_null(source->solution), "priority",
+		source->priority >= 0 ? json_integer(source->priority) : json_null());
+
+	free(plugin);
+	return value;
 }
 
-static int set_numbers(const struct bench_plan *plan, const struct kp_shape *shape,
-	const json_t *report, json_t *run)
+/* NULL of stats: there are no times. */
+static json_t *times_json(const struct kp_stats *stats)
 {
-	static const char *const times[] = {"median_us", "p10_us", "p90_us", "min_us",
-		"max_us", "max_error", "tolerance"};
-	int failed = 0;
+	static const struct {
+		const char *key;
+		size_t offset;
+	} times[] = {
+		{"median_us", offsetof(struct kp_stats, median)},
+		{"p10_us", offsetof(struct kp_stats, p10)},
+		{"p90_us", offsetof(struct kp_stats, p90)},
+		{"min_us", offsetof(struct kp_stats, min)},
+		{"max_us", offsetof(struct kp_stats, max)},
+		{"mad_us", offsetof(struct kp_stats, mad)},
+		{"low_us", offsetof(struct kp_stats, low)},
+		{"high_us", offsetof(struct kp_stats, high)},
+	};
+	json_t *object = json_object();
 
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		failed |= json_object_set_new(run, times[i], number(report, times[i]));
-	const json_t *median = json_object_get(run, "median_us");
-	bool known = !plan->is_unusual;
-	double flops =
-		known ? kp_family_work(plan->family, shape, &plan->family->flops) : 0;
-	double bytes = known ? traffic(plan, shape) : 0;
-	failed |= json_object_set_new(run, "gflops", rate(flops, median));
-	failed |= json_object_set_new(run, "gbytes_per_s", rate(bytes, median));
-	return failed;
+	for (size_t i = 0; object && i < KP_COUNT(times); i++) {
+		const char *at = (const char *)stats + times[i].offset;
+		json_t *time = stats ? bench_number(*(const double *)(const void *)at)
+				     : json_null();
+		(void)json_object_set_new(object, times[i].key, time);
+	}
+	return object;
+}
+
+static json_t *work_json(const struct bench_plan *plan, const struct kp_shape *shape,
+	const struct kp_stats *stats)
+{
+	struct bench_work work;
+	double us = stats ? stats->median : 0;
+
+	bench_work_init(&work, plan, shape);
+	json_t *object = json_pack("{s:o, s:o, s:o}", "work", bench_work_json(&work),
+		"gflops", bench_work_rate(work.flops, us), "gbytes_per_s",
+		bench_work_rate(work.bytes, us));
+	bench_work_finish(&work);
+	return object;
+}
+
+/* How it was checked, and how well it went; null where nobody said what is right. */
+static json_t *check_json(
+	const struct bench_plan *plan, const json_t *report, const json_t *error)
+{
+	static const char *const kinds[] = {"norm", "exact", "set", "distribution"};
+	const json_t *passed = json_object_get(report, "passed");
+	const json_t *failed = json_object_get(report, "failed");
+
+	if (!report || !plan->reference.stored || plan->trouble)
+		return json_null();
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "kind",
+		kinds[plan->family->check], "tolerance", told(report, "tolerance"),
+		"max_error", kp_json_or_null(error), "reference", plan->reference.id,
+		"passed", json_is_array(passed) ? kp_json_or_null(passed) : json_array(),
+		"failed", kp_json_or_null(failed));
+}
+
+static json_t *sampling_json(
+	const struct bench_row *row, const json_t *report, bool is_good)
+{
+	const struct bench_taken *taken = &row->taken;
+
+	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "samples",
+		is_good ? taken->samples : count(report, "samples"), "warmup",
+		is_good ? taken->warmup : count(report, "warmup"), "samples_us",
+		is_good ? bench_taken_samples(taken) : json_array(), "order",
+		taken->order ? json_incref(taken->order) : json_array(), "repeats",
+		is_good ? kp_json_or_null(taken->repeats) : json_array(), "clocks",
+		is_good ? kp_json_or_null(taken->clocks) : json_array());
+}
+
+/* ---- the row ----------------------------------------------------------------------- */
+
+bool bench_run_keep(const struct bench_plan *plan, struct bench_row *row,
+	const struct bench_words *words, const struct kp_worker_result *result)
+{
+	if (!is_timed(bench_verdict(row, words, result)) ||
+		bench_implausible(plan, words, result))
+		return false;
+	return bench_taken_add(&row->taken, words->report, words->samples) == 0;
+}
+
+static json_t *what_json(const struct bench_plan *plan, const struct bench_row *row,
+	const char *verdict, const char *text)
+{
+	return json_pack("{s:s, s:s, s:s, s:O, s:O?, s:I, s:i, s:I, s:s, s:o, s:n}",
+		"operation", plan->family->operation, "kernel", row->source.id,
+		"signature", plan->signature, "shape",
+		json_array_get(plan->shapes, row->shape), "traits", plan->traits, "seed",
+		plan->seed, "threads", plan->threads > 0 ? (int)plan->threads : 1,
+		"revision", (json_int_t)plan->family->revision, "verdict", verdict,
+		"message", whole_message(plan, verdict, text), "share");
 }
 
 json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *row,
-	const json_t *report, const json_t *fault, const struct kp_worker_result *result)
+	const struct bench_words *words, const struct kp_worker_result *result)
 {
-	const struct bench_words words = {report, fault, NULL};
-	const json_t *said = result && result->end == KP_WORKER_DONE ? report : NULL;
-	const char *lie = said ? implausible(plan, said, result) : NULL;
-	const char *verdict = lie ? "error" : bench_verdict(row, &words, result);
-	json_t *extents = json_array_get(plan->shapes, row->shape);
-	char *text = lie ? bench_message_copy(lie) : bench_message(row, &words, result);
+	const json_t *report =
+		result && result->end == KP_WORKER_DONE ? words->report : NULL;
+	const char *lie = report ? bench_implausible(plan, words, result) : NULL;
+	const char *verdict = lie ? "error" : bench_verdict(row, words, result);
+	const json_t *said = lie ? NULL : report;
+	owned_text text =
+		lie ? bench_message_copy(lie) : bench_message(row, words, result);
+	struct kp_stats stats;
 	struct kp_shape shape = {0};
+	bool is_good = is_timed(verdict) && bench_taken_stats(&row->taken, &stats);
 
-	said = lie ? NULL : said;
-
-	json_t *run = json_pack(
-		"{s:s, s:s, s:o, s:s, s:O, s:O?, s:I, s:s, s:o, s:I, s:I}", "operation",
-		plan->family->operation, "kernel", row->source.id, "sha256",
-		text_or_null(row->source.digest), "signature", plan->signature, "shape",
-		extents, "traits", plan->traits, "seed", plan->seed, "verdict", verdict,
-		"message", whole_message(plan, verdict, text), "samples",
-		count(said, "samples"), "warmup", count(said, "warmup"));
-	free(text);
-	if (kp_shape_from_json(extents, plan->family, &shape, NULL) < 0 || !run ||
-		set_numbers(plan, &shape, said, run) != 0) {
-		json_decref(run);
+	if (kp_shape_from_json(json_array_get(plan->shapes, row->shape), plan->family,
+		    &shape, NULL) < 0)
 		return NULL;
+	json_t *run = what_json(plan, row, verdict, text);
+	run = kp_json_merge(run, plugin_json(row));
+	run = kp_json_merge(run, sampling_json(row, said, is_good));
+	run = kp_json_merge(run, times_json(is_good ? &stats : NULL));
+	run = kp_json_merge(run, work_json(plan, &shape, is_good ? &stats : NULL));
+	json_t *error =
+		is_good ? bench_number(row->taken.error) : told(said, "max_error");
+	return kp_json_merge(
+		run, json_pack("{s:o, s:o, s:o}", "check", check_json(plan, said, error),
+			     "tolerance", told(said, "tolerance"), "max_error", error));
+}
+
+/* ---- beside others ----------------------------------------------------------------- */
+
+static double right_median(const struct bench_row *row)
+{
+	const char *verdict = json_string_value(json_object_get(row->run, "verdict"));
+	double median = json_number_value(json_object_get(row->run, "median_us"));
+
+	return verdict && strcmp(verdict, "ok") == 0 && median > 0 ? median : INFINITY;
+}
+
+void bench_run_compare(struct bench_row *rows, size_t count)
+{
+	double best = INFINITY;
+
+	for (size_t i = 0; i < count; i++)
+		best = fmin(best, right_median(&rows[i]));
+	for (size_t i = 0; i < count; i++) {
+		double median =
+			json_number_value(json_object_get(rows[i].run, "median_us"));
+		if (median > 0 && isfinite(best))
+			(void)json_object_set_new(
+				rows[i].run, "share", bench_number(best / median));
 	}
-	return run;
 }

@@ -5,13 +5,19 @@
 
 #include <jansson.h>
 
-#include "daemon/bench_plan.h"
-#include "lib/supervisor.h"
+#include "daemon/bench_task.h"
 
 /*
- * What a worker said and how it ended, into a Run. report is its "bench" and fault
- * its "fault" object, NULL where it said neither; result is NULL for a row that
- * was not run. A new reference, NULL when memory is exhausted. verdict is one of
+ * Adds a round that was right to the row's times. false: it was not right, or memory is
+ * exhausted.
+ */
+bool bench_run_keep(const struct bench_plan *plan, struct bench_row *row,
+	const struct bench_words *words, const struct kp_worker_result *result);
+
+/*
+ * What a worker said and how it ended, into a Run; the last round has been kept, if it
+ * was right. result is NULL for a row that was not run. A new reference, NULL when
+ * memory is exhausted. verdict is one of
  *
  * ok            right before, while and after it was timed
  * unverified    ran, but there is no reference to hold it against
@@ -28,6 +34,9 @@
  * where its terms hold for what was asked.
  */
 json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *row,
-	const json_t *report, const json_t *fault, const struct kp_worker_result *result);
+	const struct bench_words *words, const struct kp_worker_result *result);
+
+/* The rows of one shape have their runs: sets the share of the best of each. */
+void bench_run_compare(struct bench_row *rows, size_t count);
 
 #endif

@@ -6,7 +6,36 @@
 
 #include "daemon/bench_run.h"
 
-enum { SAMPLING = 12 }; /* times time_s: 10 at most for samples, and the warm-up */
+enum {
+	SAMPLING = 12, /* times time_s: 10 at most for samples, and the warm-up */
+	KEPT = 400000, /* samples in a whole reply, if each row has KEPT_LEAST */
+	KEPT_LEAST = 32,
+};
+
+unsigned bench_rounds(const struct bench_plan *plan)
+{
+	bool has_rounds = !plan->task || plan->task->keep;
+
+	return has_rounds && plan->rounds > 0 ? plan->rounds : 1;
+}
+
+/* So many that they are told in one reply, whatever the number of rows. */
+static size_t kept(const struct bench_plan *plan)
+{
+	size_t most = plan->n_rows > 0 ? KEPT / plan->n_rows : BENCH_KEPT;
+
+	most = most < KEPT_LEAST ? KEPT_LEAST : most > BENCH_KEPT ? BENCH_KEPT : most;
+	return most / bench_rounds(plan) > 0 ? most / bench_rounds(plan) : 1;
+}
+
+static json_t *more(const struct bench_plan *plan, const struct bench_row *row)
+{
+	(void)row;
+	return json_pack("{s:f, s:i, s:I, s:i}", "time_s",
+		plan->time_s / bench_rounds(plan), "rounds", (int)bench_rounds(plan),
+		"keep", (json_int_t)kept(plan), "threads",
+		(int)(plan->threads > 0 ? plan->threads : 1));
+}
 
 json_t *bench_job_json(const struct bench_plan *plan, const struct bench_row *row,
 	const char *task, const struct bench_source *source)
@@ -36,15 +65,16 @@ json_t *bench_job_json(const struct bench_plan *plan, const struct bench_row *ro
 static double timeout_ms(
 	const struct bench_plan *plan, const struct bench_row *row, double call_ms)
 {
-	return row->source.timeout_ms + 1e3 * SAMPLING * plan->time_s +
+	return row->source.timeout_ms +
+	       1e3 * SAMPLING * plan->time_s / bench_rounds(plan) +
 	       BENCH_SLOWNESS * call_ms;
 }
 
-static json_t *run_json(const struct bench_plan *plan, const struct bench_row *row,
-	const struct bench_words *words, const struct kp_worker_result *result)
-{
-	return bench_run_json(plan, row, words->report, words->fault, result);
-}
-
 const struct bench_task bench_measuring = {
-	.kind = "bench", .timeout_ms = timeout_ms, .run = run_json};
+	.kind = "bench",
+	.more = more,
+	.timeout_ms = timeout_ms,
+	.keep = bench_run_keep,
+	.compare = bench_run_compare,
+	.run = bench_run_json,
+};

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "daemon/bench.h"
+#include "daemon/bench_head.h"
+#include "daemon/bench_set.h"
 #include "daemon/daemon.h"
 #include "daemon/method.h"
 #include "daemon/pool.h"
@@ -20,12 +22,21 @@ static const char format[] = "kplug-bench/1";
 struct bench_call {
 	struct daemon *daemon;
 	struct call *call; /* NULL: has left */
+	json_t *head;	   /* members of the first and the last reply */
+	bool has_begun;
 };
 
-static json_t *reply(json_t *run, json_t *progress, json_t *runs)
+/* Takes all but the head, which may be NULL. */
+static json_t *reply(json_t *head, json_t *run, json_t *progress, json_t *runs)
 {
-	return json_pack("{s:s, s:o, s:o, s:o}", "format", format, "run", run, "progress",
-		progress, "runs", runs);
+	json_t *all = json_pack("{s:s, s:o, s:o, s:o}", "format", format, "run", run,
+		"progress", progress, "runs", runs);
+
+	if (head && all && json_object_update(all, head) < 0) {
+		json_decref(all);
+		return NULL;
+	}
+	return all;
 }
 
 static void look(void *context, struct bench_plan *plan, size_t row)
@@ -44,9 +55,11 @@ static void begins(void *context, const char *kernel, size_t done, size_t total)
 
 	if (asked->call)
 		call_reply_continues(
-			asked->call, reply(json_null(), progress, json_null()));
+			asked->call, reply(asked->has_begun ? NULL : asked->head,
+					     json_null(), progress, json_null()));
 	else
 		json_decref(progress);
+	asked->has_begun = true;
 }
 
 static void row(void *context, const json_t *run)
@@ -54,8 +67,8 @@ static void row(void *context, const json_t *run)
 	struct bench_call *asked = context;
 
 	if (asked->call)
-		call_reply_continues(asked->call,
-			reply(json_incref((json_t *)run), json_null(), json_null()));
+		call_reply_continues(asked->call, reply(NULL, json_incref((json_t *)run),
+							  json_null(), json_null()));
 }
 
 static void ended(void *context, const json_t *runs, const struct kp_diag *diag)
@@ -66,8 +79,9 @@ static void ended(void *context, const json_t *runs, const struct kp_diag *diag)
 	if (asked->call && diag)
 		call_fail_with(asked->call, KP_INTERFACE ".Failed", kp_diag_json(diag));
 	else if (asked->call)
-		call_reply(asked->call,
-			reply(json_null(), json_null(), json_incref((json_t *)runs)));
+		call_reply(asked->call, reply(asked->head, json_null(), json_null(),
+						json_incref((json_t *)runs)));
+	json_decref(asked->head);
 	free(asked);
 }
 
@@ -79,16 +93,25 @@ static void gone(void *context)
 	bench_cancel(asked->daemon->bench);
 }
 
-/* The first operation of a family, or NULL. */
-static const char *first_of(const char **operations, const char *family)
+/* An operation of the family whose name is nearest, or NULL. */
+static const char *nearest_family(const char **operations, size_t count, const char *name)
 {
-	size_t length = strlen(family);
+	char **families = calloc(count + 1, sizeof(*families));
+	const char *nearest = NULL;
+	size_t n = 0;
 
-	for (; *operations; operations++)
-		if (strncmp(*operations, family, length) == 0 &&
-			(*operations)[length] == '/')
-			return *operations;
-	return NULL;
+	while (families && n < count &&
+		(families[n] = strndup(operations[n], strcspn(operations[n], "/"))))
+		n++;
+	const char *found =
+		n > 0 ? kp_text_nearest(name, (const char *const *)families, n) : NULL;
+	for (size_t i = 0; found && i < n && !nearest; i++)
+		if (strcmp(families[i], found) == 0)
+			nearest = operations[i];
+	while (n > 0)
+		free(families[--n]);
+	free(families);
+	return nearest;
 }
 
 /* The nearest name of what was not found; NULL where there is none. */
@@ -102,7 +125,7 @@ static void fail_plan(
 	while (operations && operations[count])
 		count++;
 	if (operations && strcmp(diag->code, "bad_operation") == 0)
-		nearest = first_of(operations, diag->object);
+		nearest = nearest_family(operations, count, diag->object);
 	if (operations && !nearest &&
 		(strcmp(diag->code, "unknown_operation") == 0 ||
 			strcmp(diag->code, "bad_operation") == 0))
@@ -126,16 +149,19 @@ static void start(struct daemon *daemon, struct call *call, struct bench_plan *p
 	struct bench_events events = {look, begins, row, ended, asked};
 	struct kp_diag diag;
 
-	if (asked)
+	json_t *head = bench_head_json(
+		plan, &daemon->platform, call_parameters(call), daemon_now());
+	if (asked && head)
 		daemon->bench = bench_start(&daemon->loop, daemon->pool, plan, &events);
 	if (!asked || !daemon->bench) {
 		bench_plan_finish(plan);
+		json_decref(head);
 		free(asked);
 		(void)kp_diag_no_memory(&diag);
 		call_fail(call, &diag, NULL);
 		return;
 	}
-	*asked = (struct bench_call){daemon, call};
+	*asked = (struct bench_call){.daemon = daemon, .call = call, .head = head};
 	call_on_gone(call, gone, asked);
 }
 
@@ -150,7 +176,7 @@ static void answer(struct daemon *daemon, struct call *call, void *context)
 		fail_busy(call);
 		return;
 	}
-	if (bench_plan_make(&plan, table, daemon->registry, &daemon->families,
+	if (bench_set_make(&plan, table, daemon->registry, &daemon->families,
 		    call_parameters(call), &diag) < 0) {
 		bench_plan_finish(&plan);
 		fail_plan(daemon, call, &diag);

@@ -18,9 +18,11 @@ static const char *const not_found[] = {
 /* What was asked for is wrong: the one who asks can mend it. */
 static const char *const argument[] = {
 	/* a command line */
+	"bad_rounds",
 	"bad_seed",
 	"bad_settle",
 	"bad_threads",
+	"bad_threshold",
 	"bad_time",
 	"bad_timeout",
 	"empty_value",
@@ -41,7 +43,9 @@ static const char *const argument[] = {
 	"unknown_option",
 	"usage",
 	/* JSON, and a file that was named */
+	"bad_result",
 	"file_too_large",
+	"foreign_result",
 	"json_duplicate_key",
 	"json_not_utf8",
 	"json_nul",
@@ -52,9 +56,12 @@ static const char *const argument[] = {
 	"missing_file",
 	"missing_key",
 	"not_regular_file",
+	"other_operation",
+	"other_revision",
 	"path_too_long",
 	"unexpected_descriptor",
 	"unknown_key",
+	"wrong_format",
 	"wrong_type",
 	/* a request, a platform */
 	"ambiguous_name",

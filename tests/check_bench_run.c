@@ -53,14 +53,34 @@ static json_t *good(double median)
 		"max_error", 1e-7, "tolerance", 1e-5);
 }
 
+/* As many samples as it says, each the median. */
+static json_t *samples_of(const json_t *report)
+{
+	json_t *samples = json_array();
+	double median = json_number_value(json_object_get(report, "median_us"));
+	for (int i = 0; median < 1e9 && i < 30; i++)
+		json_array_append_new(
+			samples, json_integer((json_int_t)(median * 1e6 + 0.5)));
+	return samples;
+}
+
+static json_t *run_with(json_t *report, json_t *fault, json_t *samples)
+{
+	const struct bench_words words = {report, fault, NULL, samples};
+	(void)bench_run_keep(&plan, &row, &words, &result);
+	json_t *run = bench_run_json(&plan, &row, &words, &result);
+	ck_assert_ptr_nonnull(run);
+	bench_taken_finish(&row.taken);
+	json_decref(report);
+	json_decref(fault);
+	json_decref(samples);
+	return run;
+}
+
 /* Takes report and fault. */
 static json_t *run_of(json_t *report, json_t *fault)
 {
-	json_t *run = bench_run_json(&plan, &row, report, fault, &result);
-	ck_assert_ptr_nonnull(run);
-	json_decref(report);
-	json_decref(fault);
-	return run;
+	return run_with(report, fault, samples_of(report));
 }
 
 static const char *text(const json_t *run, const char *key)
@@ -258,7 +278,8 @@ START_TEST(row_that_was_not_run_says_why)
 {
 	row.verdict = "not_eligible";
 	row.message = strdup("signature: required a=bf16, actual a=f32");
-	json_t *run = bench_run_json(&plan, &row, NULL, NULL, NULL);
+	const struct bench_words nothing = {0};
+	json_t *run = bench_run_json(&plan, &row, &nothing, NULL);
 	ck_assert_str_eq(text(run, "verdict"), "not_eligible");
 	ck_assert_str_eq(text(run, "message"), row.message);
 	json_decref(run);
@@ -324,7 +345,10 @@ START_TEST(all_members_of_the_interface_are_there)
 	static const char *const keys[] = {"operation", "kernel", "sha256", "signature",
 		"shape", "traits", "seed", "verdict", "message", "samples", "warmup",
 		"median_us", "p10_us", "p90_us", "min_us", "max_us", "gflops",
-		"gbytes_per_s", "max_error", "tolerance"};
+		"gbytes_per_s", "max_error", "tolerance", "plugin", "version", "closure",
+		"solution", "priority", "revision", "threads", "order", "samples_us",
+		"repeats", "clocks", "mad_us", "low_us", "high_us", "work", "check",
+		"share"};
 	json_t *run = run_of(NULL, NULL);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		ck_assert_msg(json_object_get(run, keys[i]) != NULL, "%s", keys[i]);

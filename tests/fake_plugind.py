@@ -170,6 +170,8 @@ def run(kernel, median, shape=None, verdict="ok", **more):
         "p90_us": median and round(median * 1.1, 3),
         "min_us": median and round(median * 0.8, 3),
         "max_us": median and round(median * 1.3, 3),
+        "low_us": median and round(median * 0.95, 3),
+        "high_us": median and round(median * 1.05, 3),
         "gflops": median and round(524.288 / median, 6),
         "gbytes_per_s": median and round(49.152 / median, 6),
         "max_error": 1e-7,

@@ -70,11 +70,16 @@ class Requests(Measuring):
                     traits={"window": value},
                 )
 
-    def test_family_alone_offers_its_operation(self):
-        error = self.refuse("InvalidArgument", "bad_operation", operation="gemm")
-        self.assertEqual(error["nearest"], "gemm/mm")
-        error = self.refuse("InvalidArgument", "bad_operation", operation="elementwise")
-        self.assertEqual(error["nearest"].split("/")[0], "elementwise")
+    def test_name_without_a_mode_that_is_no_family_offers_the_nearest(self):
+        error = self.refuse("InvalidArgument", "bad_operation", operation="elementwis")
+        self.assertEqual(error["nearest"], SQUARE)
+
+    def test_rounds_and_threads_are_counted_from_1(self):
+        for key, most in (("rounds", 16), ("threads", 1024)):
+            for value in (0, -1, most + 1):
+                with self.subTest(key=key, value=value):
+                    error = self.refuse("InvalidArgument", "bad_" + key, **{key: value})
+                    self.assertIn(str(most), error["message"])
 
     def test_unknown_format_is_refused(self):
         self.refuse("InvalidArgument", "bad_signature", signature="x=f31,y=f31")
@@ -105,11 +110,15 @@ class Streams(Measuring):
             kernels=[FAULTS + "/right", FAULTS + "/crash"],
             shapes=[{"n": 10}],
             time_s=TIME_S,
+            rounds=2,
         )
         runs = [reply["run"]["verdict"] for reply in replies if reply["run"]]
         steps = [reply["progress"] for reply in replies if reply["progress"]]
         self.assertEqual(runs, ["ok", "crashed"])
-        self.assertEqual([(s["done"], s["total"]) for s in steps], [(0, 2), (1, 2)])
+        # Two rounds, the first backwards; who crashed is not tried again.
+        names = [step["kernel"].split("/")[1] for step in steps]
+        self.assertEqual(names, ["crash", "right", "right"])
+        self.assertEqual([(s["done"], s["total"]) for s in steps], [(0, 4), (1, 4), (2, 4)])
         self.assertEqual([run["verdict"] for run in replies[-1]["runs"]], runs)
         self.assertTrue(all(reply["format"] == "kplug-bench/1" for reply in replies))
 
