@@ -14,6 +14,7 @@ const struct command *const commands[] = {
 	&select_command,
 	&why_command,
 	&bench_command,
+	&verify_command,
 	&disable_command,
 	&enable_command,
 	&is_enabled_command,

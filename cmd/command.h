@@ -21,15 +21,15 @@ struct command {
 	const char *help;	      /* paragraphs, each a line */
 	const struct option *options; /* NULL: none of its own */
 	bool offline; /* only asks: works with a plugind of its own, too */
-	bool waits; /* for work of the daemon: no limit unless --timeout gives one */
+	bool waits;   /* for work of the daemon: no limit unless --timeout gives one */
 	int (*run)(struct session *session); /* the exit status */
 };
 
 extern const struct command list_command, info_command, kernels_command, select_command,
-	why_command, bench_command, disable_command, enable_command, is_enabled_command,
-	mask_command, unmask_command, reload_command, retry_command, status_command,
-	version_command, help_command, cat_command, new_command, install_command,
-	uninstall_command, schema_command;
+	why_command, bench_command, verify_command, disable_command, enable_command,
+	is_enabled_command, mask_command, unmask_command, reload_command, retry_command,
+	status_command, version_command, help_command, cat_command, new_command,
+	install_command, uninstall_command, schema_command;
 extern const struct command devices_command;
 
 /* All of them, in the order of the help; NULL-terminated. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -192,10 +193,32 @@ static void put_escaped(const char *text)
 	(void)putchar('\n');
 }
 
+/*
+ * 15 digits print what was meant: 0.1, not 0.10000000000000001. Next to the largest
+ * number they round up to what a reader takes for infinity: there all 17 are needed.
+ */
+static bool is_extreme(const json_t *value)
+{
+	static const double largest = 1.79769313486231e308;
+	const char *key;
+	json_t *item;
+	size_t i;
+	if (json_is_real(value))
+		return fabs(json_real_value(value)) > largest;
+	json_object_foreach ((json_t *)(uintptr_t)value, key, item)
+		if (is_extreme(item))
+			return true;
+	json_array_foreach ((json_t *)(uintptr_t)value, i, item)
+		if (is_extreme(item))
+			return true;
+	return false;
+}
+
 int output_json(const json_t *value)
 {
+	int digits = is_extreme(value) ? DBL_DECIMAL_DIG : DBL_DIG;
 	owned_text text =
-		json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(DBL_DIG));
+		json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits));
 	if (!text) {
 		(void)fputs("{\"error\": {\"code\": \"no_memory\", "
 			    "\"message\": \"memory is exhausted\", \"object\": \"\"}}\n",

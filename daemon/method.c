@@ -15,7 +15,7 @@
 #define SERVICE "org.varlink.service"
 
 static const struct method *const tables[] = {method_list, method_select, method_decide,
-	method_reload, method_status, method_bench, method_devices};
+	method_reload, method_status, method_bench, method_devices, method_verify};
 
 const struct method *method_find(const char *name)
 {

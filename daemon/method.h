@@ -24,7 +24,13 @@ struct method {
 
 /* Row tables, each ended by a row without a name. */
 extern const struct method method_list[], method_select[], method_decide[],
-	method_reload[], method_status[], method_bench[], method_devices[];
+	method_reload[], method_status[], method_bench[], method_devices[],
+	method_verify[];
+
+/* Fails a call whose plan (bench_plan.h) could not be made; offers the nearest operation.
+ */
+void method_bench_fail(
+	struct daemon *daemon, struct call *call, const struct kp_diag *diag);
 
 /* The row of a method of KP_INTERFACE ("List"), or NULL. */
 const struct method *method_find(const char *name);

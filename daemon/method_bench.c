@@ -115,7 +115,7 @@ static const char *nearest_family(const char **operations, size_t count, const c
 }
 
 /* The nearest name of what was not found; NULL where there is none. */
-static void fail_plan(
+void method_bench_fail(
 	struct daemon *daemon, struct call *call, const struct kp_diag *diag)
 {
 	const char **operations = kp_table_operations(&daemon->generation.table);
@@ -179,7 +179,7 @@ static void answer(struct daemon *daemon, struct call *call, void *context)
 	if (bench_set_make(&plan, table, daemon->registry, &daemon->families,
 		    call_parameters(call), &diag) < 0) {
 		bench_plan_finish(&plan);
-		fail_plan(daemon, call, &diag);
+		method_bench_fail(daemon, call, &diag);
 		return;
 	}
 	start(daemon, call, &plan);

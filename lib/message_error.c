@@ -88,6 +88,7 @@ static const char *const argument[] = {
 	"unknown_device",
 	"unknown_dim",
 	"unknown_flag",
+	"unknown_layout",
 	"unknown_objective",
 	"unknown_platform",
 	"unknown_role",

@@ -198,6 +198,25 @@ def listed(kernel, position, **more):
 
 # What each method answers where a test says nothing else: parameters of one
 # reply, or a list of whole messages.
+VERIFIED = {
+    "operation": "gemm/mm",
+    "kernel": "x86/mm",
+    "sha256": None,
+    "signature": "a=f32,b=f32,c=f32",
+    "shape": {"m": 64, "n": 64, "k": 64},
+    "traits": {},
+    "seeds": [1, 2, 3],
+    "verdict": "ok",
+    "message": None,
+    "cases": 18,
+    "passed": 18,
+    "unsupported": 0,
+    "failed": None,
+    "findings": [],
+    "max_error": 1e-7,
+    "tolerance": 1e-5,
+}
+
 REPLIES = {
     "List": {
         "plugins": [
@@ -226,6 +245,7 @@ REPLIES = {
     "Retry": {"plugin": plugin("x86"), "generation": 9},
     "Status": STATUS,
     "Version": {"version": "0.1.0", "protocol": 1, "abi": "0.0", "build": "release"},
+    "Verify": {"format": "kplug-verify/1", "runs": [VERIFIED], "remarks": []},
     "Bench": [
         {
             "parameters": {

@@ -32,6 +32,7 @@ ASKING = [
     (["select", "--explain", "gemm/mm"], "Explain"),
     (["why", "gemm/mm"], "Explain"),
     (["bench", "gemm/mm"], "Bench"),
+    (["verify", "gemm/mm"], "Verify"),
     (["disable", "x86"], "Disable"),
     (["enable", "x86"], "Enable"),
     (["is-enabled", "x86"], "IsEnabled"),

@@ -283,6 +283,7 @@ class Hostile(Case):
             "Status": dict(fakes.STATUS, state=evil, plugins={evil: 3}, plugin_dir=evil),
             "Version": {"version": evil},
             "Bench": {"format": evil, "runs": [fakes.run(evil, 1.5, message=evil)]},
+            "Verify": {"format": evil, "runs": [dict(fakes.VERIFIED, kernel=evil)]},
         }
 
     def test_control_bytes_of_names_and_texts_never_reach_the_terminal(self):

@@ -9,7 +9,7 @@ from fake_plugind import Fake
 from pluginctl import LIMIT_S, PLUGINCTL, Case, call, environment
 
 COMMANDS = (
-    "list info kernels devices select why bench disable enable is-enabled mask unmask "
+    "list info kernels devices select why bench verify disable enable is-enabled mask unmask "
     "reload retry cat new install uninstall schema status version help"
 ).split()
 
@@ -128,6 +128,7 @@ class Usage(Case):
         (["select"], "missing_argument", "FAMILY/MODE"),
         (["why", "a/b", "c/d"], "unexpected_argument", "c/d"),
         (["bench"], "missing_argument", "FAMILY/MODE"),
+        (["verify"], "missing_argument", "FAMILY/MODE"),
         (["disable"], "missing_argument", "NAME"),
         (["retry"], "missing_argument", "NAME"),
         (["status", "now"], "unexpected_argument", "now"),
@@ -185,6 +186,8 @@ class Usage(Case):
         (["bench", "gemm/mm", "--time", "0"], "bad_time", "--time 0"),
         (["bench", "gemm/mm", "--time", "x"], "bad_time", "--time x"),
         (["bench", "gemm/mm", "--seed", "-4"], "bad_seed", "--seed -4"),
+        (["verify", "gemm/mm", "--seed", "x"], "bad_seed", "--seed x"),
+        (["verify", "gemm/mm", "--shape", "m=?"], "bad_extent", "m=?"),
         (["bench", "gemm/mm", "--shape", "m=?"], "bad_extent", "m=?"),
         (["bench", "gemm/mm", "--trait", "x"], "bad_trait", "--trait x"),
     ]

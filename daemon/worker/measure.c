@@ -223,7 +223,7 @@ static int work(struct measuring *measuring, const struct report *report,
 
 	report_stage(report, "bench inputs");
 	if (measure_case_init(&measuring->c, job, diag) < 0 ||
-		measure_case_map(&measuring->c, MEASURE_CONTIGUOUS, diag) < 0 ||
+		measure_case_map(&measuring->c, KP_CONTIGUOUS, diag) < 0 ||
 		measure_case_fill(&measuring->c, measuring->c.seed, diag) < 0)
 		return -1;
 	if (!is_reference && n_fds > 0 &&

@@ -130,8 +130,8 @@ int measure_case_init(struct measure_case *c, const json_t *job, struct kp_diag 
 }
 
 /* Kernels may rely on the alignment of an element, and on no more. */
-static int map_tensor(struct measure_case *c, size_t i,
-	const struct measure_layout *layout, struct kp_diag *diag)
+static int map_tensor(struct measure_case *c, size_t i, const struct kp_placement *layout,
+	struct kp_diag *diag)
 {
 	size_t bytes = element_bytes(c, i), shift = layout->shifted ? bytes : 0;
 	size_t align = layout->shifted ? BOUNDARY : bytes;
@@ -146,7 +146,7 @@ static int map_tensor(struct measure_case *c, size_t i,
 }
 
 int measure_case_map(
-	struct measure_case *c, const struct measure_layout *layout, struct kp_diag *diag)
+	struct measure_case *c, const struct kp_placement *layout, struct kp_diag *diag)
 {
 	fences_clear(&c->fences);
 	c->drifts = false;

@@ -20,7 +20,7 @@
 
 enum { MEASURE_ATTRIBUTES = 64 };
 
-struct measure_layout;
+struct kp_placement;
 
 struct measure_case {
 	struct kp_family family;
@@ -56,7 +56,7 @@ int measure_case_init(struct measure_case *c, const json_t *job, struct kp_diag 
 	__attribute__((warn_unused_result));
 
 /* Gives it new tensors that lie so, instead of those that it had; to be filled. */
-int measure_case_map(struct measure_case *c, const struct measure_layout *layout,
+int measure_case_map(struct measure_case *c, const struct kp_placement *layout,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /* Fills the inputs; codes of lib/fill.h. */

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "lib/text.h"
@@ -37,6 +38,8 @@ static void *take_scratch(void *context, size_t bytes, size_t align)
 			__builtin_add_overflow(from, bytes, &to) || to > host->size)
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&host->used, &used, to));
+	if (host->dirty)
+		memset(host->scratch + from, 0xff, bytes);
 	return host->scratch + from;
 }
 

@@ -7,6 +7,7 @@
 #define KP_WORKER_MEASURE_HOST_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kplug/plugin.h"
@@ -19,6 +20,7 @@ struct measure_host {
 	char *scratch;
 	size_t size;
 	atomic_size_t used;
+	bool dirty; /* scratch holds no zeros */
 };
 
 /*

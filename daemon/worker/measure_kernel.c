@@ -271,6 +271,7 @@ int measure_kernel_open(struct measure_kernel *kernel, const struct report *repo
 		(struct kp_device){KP_SIZED(struct kp_device), .type = KP_DEVICE_CPU};
 	if (open_host(kernel, job, diag) < 0)
 		return -1;
+	kernel->host.dirty = kernel->dirty;
 	report_stage(report, "%s load", kernel->kind);
 	if (open_plugin(kernel, job, diag) < 0)
 		return -1;

@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of layouts, and which of them mean anything for a case. */
+/* Where a placement puts a role, and which placements mean anything for a case. */
 #include "daemon/worker/measure_layout.h"
 
 #include <string.h>
-
-const struct measure_layout measure_layouts[] = {
-	{.name = "contiguous", .step = 1},
-	{.name = "offset", .step = 1, .shifted = true},
-	{.name = "transposed", .step = 1, .reversed = true},
-	{.name = "mixed", .step = 1, .reversed = true, .alternating = true},
-	{.name = "gaps", .step = 1, .gap = 3},
-	{.name = "strided", .step = 2, .gap = 1},
-	{.name = "in_place", .step = 1, .in_place = true},
-	{.name = NULL},
-};
 
 /* A signature that says how a role lies is not contradicted. */
 static bool is_free(const struct measure_case *c, size_t role)
@@ -25,13 +14,13 @@ static bool is_free(const struct measure_case *c, size_t role)
 }
 
 static bool is_reversed(
-	const struct measure_layout *layout, const struct measure_case *c, size_t role)
+	const struct kp_placement *layout, const struct measure_case *c, size_t role)
 {
 	return layout->reversed && c->plain[role].rank > 1 &&
 	       (!layout->alternating || role % 2 == 1);
 }
 
-int measure_layout_of(const struct measure_layout *layout, const struct measure_case *c,
+int measure_layout_of(const struct kp_placement *layout, const struct measure_case *c,
 	size_t role, struct kp_layout *out, struct kp_diag *diag)
 {
 	struct kp_layout made = c->plain[role];
@@ -56,7 +45,7 @@ static bool is_same(const struct kp_layout *a, const struct kp_layout *b)
 }
 
 size_t measure_layout_owner(
-	const struct measure_layout *layout, const struct measure_case *c, size_t role)
+	const struct kp_placement *layout, const struct measure_case *c, size_t role)
 {
 	const char *alias = layout->in_place ? c->family.roles[role].alias : NULL;
 
@@ -69,8 +58,8 @@ size_t measure_layout_owner(
 }
 
 /* Does a role lie other than in `before`? */
-static bool differs(const struct measure_layout *layout,
-	const struct measure_layout *before, const struct measure_case *c, size_t role)
+static bool differs(const struct kp_placement *layout, const struct kp_placement *before,
+	const struct measure_case *c, size_t role)
 {
 	struct kp_layout one, other;
 
@@ -86,9 +75,9 @@ static bool differs(const struct measure_layout *layout,
 }
 
 bool measure_layout_applies(
-	const struct measure_layout *layout, const struct measure_case *c)
+	const struct kp_placement *layout, const struct measure_case *c)
 {
-	for (const struct measure_layout *before = measure_layouts; before != layout;
+	for (const struct kp_placement *before = kp_placements; before != layout;
 		before++) {
 		bool any = false;
 		for (size_t i = 0; i < c->family.n_roles; i++)

@@ -27,7 +27,8 @@
 #include "daemon/worker/measure_rules.h"
 #include "lib/json.h"
 
-enum { DIRT = 0x5a }; /* in memory from malloc */
+/* glibc fills memory from malloc with its complement: 0x7f is a large number in all. */
+enum { DIRT = 0x80 };
 
 /* ---- words ---- */
 
@@ -46,7 +47,7 @@ static json_t *strides_json(const struct measure_case *c)
 	return all;
 }
 
-void verify_begin(struct verifying *v, const struct measure_layout *layout, uint64_t seed)
+void verify_begin(struct verifying *v, const struct kp_placement *layout, uint64_t seed)
 {
 	json_decref(v->at);
 	v->at = json_pack("{s:s, s:I, s:o}", "layout", layout->name, "seed",
@@ -142,7 +143,7 @@ static int compute_reference(
 	if (n_fds < 1)
 		return kp_diag_set(
 			diag, "error", NULL, "the job has no place for results");
-	if (verify_attach(v, MEASURE_CONTIGUOUS, diag) < 0)
+	if (verify_attach(v, KP_CONTIGUOUS, diag) < 0)
 		return -1;
 	for (size_t i = 0; i < json_array_size(v->seeds); i++) {
 		report_stage(v->report, "verify reference, seed %llu",
@@ -161,7 +162,7 @@ static int verify(struct verifying *v, struct kp_diag *diag)
 	/* Of what it does not do, or does wrong, there is no more to learn. */
 	if (v->verdict || v->passed == 0)
 		return 0;
-	if (verify_attach(v, MEASURE_CONTIGUOUS, diag) < 0 || !verify_further(v))
+	if (verify_attach(v, KP_CONTIGUOUS, diag) < 0 || !verify_further(v))
 		return 0;
 	return break_rules(v, diag);
 }

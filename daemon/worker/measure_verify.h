@@ -28,13 +28,12 @@ struct verifying {
 uint64_t verify_seed(const struct verifying *v, size_t index);
 
 /* Says which case begins. */
-void verify_begin(
-	struct verifying *v, const struct measure_layout *layout, uint64_t seed);
+void verify_begin(struct verifying *v, const struct kp_placement *layout, uint64_t seed);
 /* Keeps the first failure, and until there is one why something is unsupported. */
 void verify_fail(struct verifying *v, const struct kp_diag *diag);
 
 /* New tensors that lie so, and the kernel's memory for them. */
-int verify_attach(struct verifying *v, const struct measure_layout *layout,
+int verify_attach(struct verifying *v, const struct kp_placement *layout,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 /* Inputs, and the plan for them. */
 int verify_fill(struct verifying *v, size_t seed, struct kp_diag *diag)

@@ -73,7 +73,7 @@ int verify_fill(struct verifying *v, size_t i, struct kp_diag *diag)
 }
 
 int verify_attach(
-	struct verifying *v, const struct measure_layout *layout, struct kp_diag *diag)
+	struct verifying *v, const struct kp_placement *layout, struct kp_diag *diag)
 {
 	if (measure_case_map(&v->c, layout, diag) < 0)
 		return -1;
@@ -102,7 +102,7 @@ static bool count(struct verifying *v, int failed, const struct kp_diag *diag)
 	return !is_over(diag);
 }
 
-static bool do_case(struct verifying *v, const struct measure_layout *layout, size_t i)
+static bool do_case(struct verifying *v, const struct kp_placement *layout, size_t i)
 {
 	struct kp_diag diag;
 
@@ -112,7 +112,7 @@ static bool do_case(struct verifying *v, const struct measure_layout *layout, si
 	return count(v, failed, &diag);
 }
 
-static bool do_layout(struct verifying *v, const struct measure_layout *layout)
+static bool do_layout(struct verifying *v, const struct kp_placement *layout)
 {
 	struct kp_diag diag;
 	size_t n = json_array_size(v->seeds);
@@ -127,7 +127,7 @@ static bool do_layout(struct verifying *v, const struct measure_layout *layout)
 	return true;
 }
 
-static bool is_asked(const struct verifying *v, const struct measure_layout *layout)
+static bool is_asked(const struct verifying *v, const struct kp_placement *layout)
 {
 	size_t i;
 	const json_t *name;
@@ -141,8 +141,7 @@ static bool is_asked(const struct verifying *v, const struct measure_layout *lay
 /* Every layout that was asked for, until one ends the job. */
 void verify_cases(struct verifying *v)
 {
-	for (const struct measure_layout *layout = measure_layouts; layout->name;
-		layout++)
+	for (const struct kp_placement *layout = kp_placements; layout->name; layout++)
 		if (is_asked(v, layout) && measure_layout_applies(layout, &v->c) &&
 			!do_layout(v, layout))
 			return;
@@ -173,7 +172,7 @@ bool verify_further(struct verifying *v)
 	unsigned number = 0;
 
 	report_stage(v->report, "verify further calls");
-	verify_begin(v, MEASURE_CONTIGUOUS, verify_seed(v, 0));
+	verify_begin(v, KP_CONTIGUOUS, verify_seed(v, 0));
 	if (verify_fill(v, 0, &cause) == 0 && call_on(v, &number, &cause) == 0)
 		return true;
 	kp_diag_set(&diag, cause.code, cause.object,
