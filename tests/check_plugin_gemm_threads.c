@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm/mm of x86 on the threads of a host. */
+/* gemm/mm of x86 and openblas on the threads of a host. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -197,6 +197,50 @@ START_TEST(cancelled_product_stops)
 }
 END_TEST
 
+/* Its parts need not be summed as the whole is; n is split, then m, then nothing. */
+START_TEST(openblas_shares_large_products)
+{
+	static const int64_t split[][3] = {
+		{200, 900, 100}, {900, 200, 100}, {300, 256, 80}};
+	struct subject subject;
+	struct host host;
+	float *alone, *shared;
+	int64_t count = split[_i][0] * split[_i][1];
+
+	ck_assert(subject_open(&subject, "openblas", "gemm_mm"));
+	host_init(&host, 3);
+	ck_assert_int_eq(
+		multiply(&subject, NULL, split[_i], KP_CODE_FLOAT, &alone), KP_OK);
+	ck_assert_int_eq(
+		multiply(&subject, &host.host, split[_i], KP_CODE_FLOAT, &shared), KP_OK);
+	ck_assert_uint_eq(host.loops, 1);
+	for (int64_t i = 0; i < count; i++)
+		ck_assert_double_eq_tol(shared[i], alone[i], 1e-4);
+	kp_parallel_free(host.pool);
+	free(alone);
+	free(shared);
+	subject_close(&subject);
+}
+END_TEST
+
+START_TEST(openblas_keeps_small_products_to_its_thread)
+{
+	static const int64_t small[][3] = {{8, 8, 8}, {127, 127, 127}, {1, 1000, 50}};
+	struct subject subject;
+	struct host host;
+	float *result;
+
+	ck_assert(subject_open(&subject, "openblas", "gemm_mm"));
+	host_init(&host, 2);
+	ck_assert_int_eq(
+		multiply(&subject, &host.host, small[_i], KP_CODE_FLOAT, &result), KP_OK);
+	ck_assert_uint_eq(host.loops, 0);
+	kp_parallel_free(host.pool);
+	free(result);
+	subject_close(&subject);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("plugin_gemm_threads");
@@ -208,6 +252,8 @@ int main(void)
 	tcase_add_loop_test(t, host_without_threads_is_enough, 0, KERNELS);
 	tcase_add_loop_test(t, status_of_a_loop_is_that_of_the_kernel, 0, KERNELS);
 	tcase_add_loop_test(t, cancelled_product_stops, 0, KERNELS);
+	tcase_add_loop_test(t, openblas_shares_large_products, 0, 3);
+	tcase_add_loop_test(t, openblas_keeps_small_products_to_its_thread, 0, 3);
 	suite_add_tcase(suite, t);
 	return suite_run(suite);
 }

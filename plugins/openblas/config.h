@@ -6,7 +6,7 @@
 #include "kplug/plugin.h"
 
 struct config {
-	int threads; /* of OpenBLAS; 0 leaves the library's own choice */
+	int threads; /* of OpenBLAS; 0: one, and the host's threads share products */
 };
 
 /*

@@ -56,13 +56,14 @@ void matrix_pack(
 
 /*
  * A tile of rows x columns elements of C, kept in registers while it is summed.
- * multiply: the product of a panel of A and a panel of B, `depth` deep, goes to
- * `out`, whose rows are `step` apart, added to what is there when `add`.
+ * multiply: the product of a panel of A and `columns` of B, `depth` deep, whose rows are
+ * b_step apart (that of a panel is `columns`), goes to `out`, whose rows are `step`
+ * apart, added to what is there when `add`.
  */
 struct tile {
 	int rows, columns;
-	void (*multiply)(const float *a, const float *b, int64_t depth, float *out,
-		int64_t step, int add);
+	void (*multiply)(const float *a, const float *b, int64_t b_step, int64_t depth,
+		float *out, int64_t step, int add);
 };
 enum { TILE_ELEMENTS_MOST = 512 };
 extern const struct tile tile_avx2, tile_avx512;

@@ -20,13 +20,17 @@ enum {
 /* Floating-point operations below which threads cost more than they bring. */
 static const double worth_sharing = 4e6;
 
+/* So few rows of A use a panel of B that packing it costs more than it brings. */
+static const int64_t few_rows = 64;
+
 /* Rows and columns of C, made from `depth` columns of A and rows of B. */
 struct slice {
 	const struct product *product;
 	int64_t row, rows, column, columns, from, depth;
 	int64_t row_blocks, column_blocks;
-	float *a, *b; /* packed */
-	float *sums;  /* of whole tiles, until they go to C in bf16; or NULL */
+	float *a, *b;	  /* packed */
+	int b_as_it_lies; /* but for a last tile that is not whole */
+	float *sums;	  /* of whole tiles, until they go to C in bf16; or NULL */
 	int64_t sums_step;
 };
 
@@ -87,11 +91,14 @@ static void pack_rows(const struct slice *slice, int64_t block)
 static void pack_columns(const struct slice *slice, int64_t block)
 {
 	const struct product *product = slice->product;
-	int64_t j = block * BLOCK_COLUMNS;
-	struct matrix b = matrix_part(product->b, slice->from, slice->column + j);
+	int64_t j = block * BLOCK_COLUMNS, end = least(slice->columns, j + BLOCK_COLUMNS);
+	struct matrix b;
 
-	matrix_pack(matrix_transposed(b), least(slice->columns - j, BLOCK_COLUMNS),
-		slice->depth, product->tile->columns, slice->b + j * slice->depth);
+	if (slice->b_as_it_lies)
+		j = end - end % product->tile->columns;
+	b = matrix_part(product->b, slice->from, slice->column + j);
+	matrix_pack(matrix_transposed(b), end - j, slice->depth, product->tile->columns,
+		slice->b + j * slice->depth);
 }
 
 /* The tile at (i, j) of the slice. */
@@ -100,23 +107,28 @@ static void multiply_tile(const struct slice *slice, int64_t i, int64_t j)
 	const struct product *product = slice->product;
 	const struct tile *tile = product->tile;
 	const float *a = slice->a + i * slice->depth, *b = slice->b + j * slice->depth;
+	int64_t b_step = tile->columns;
 	struct matrix c = matrix_part(product->c, slice->row + i, slice->column + j);
 	int64_t rows = least(slice->rows - i, tile->rows);
 	int64_t columns = least(slice->columns - j, tile->columns);
 	int add = slice->from > 0;
 	_Alignas(PRODUCT_ALIGN) float made[TILE_ELEMENTS_MOST];
 
+	if (slice->b_as_it_lies && columns == tile->columns) {
+		b = matrix_at(product->b, slice->from, slice->column + j);
+		b_step = product->b.row_step;
+	}
 	if (slice->sums) {
 		float *sums = slice->sums + i * slice->sums_step + j;
 
-		tile->multiply(a, b, slice->depth, sums, slice->sums_step, add);
+		tile->multiply(a, b, b_step, slice->depth, sums, slice->sums_step, add);
 		if (slice->from + slice->depth == product->k)
 			matrix_store(sums, slice->sums_step, c, rows, columns, 0);
 	} else if (rows == tile->rows && columns == tile->columns && c.column_step == 1 &&
 		   !c.half) {
-		tile->multiply(a, b, slice->depth, c.data, c.row_step, add);
+		tile->multiply(a, b, b_step, slice->depth, c.data, c.row_step, add);
 	} else {
-		tile->multiply(a, b, slice->depth, made, tile->columns, 0);
+		tile->multiply(a, b, b_step, slice->depth, made, tile->columns, 0);
 		matrix_store(made, tile->columns, c, rows, columns, add);
 	}
 }
@@ -209,7 +221,9 @@ int product_by_blocks(
 	struct room room = room_of(product);
 	struct slice slice = {.product = product,
 		.a = workspace,
-		.b = (float *)((char *)workspace + room.a)};
+		.b = (float *)((char *)workspace + room.a),
+		.b_as_it_lies = product->b.column_step == 1 && !product->b.half &&
+				product->m <= few_rows};
 	int status = KP_OK;
 
 	if (room.sums)

@@ -8,8 +8,8 @@
 /* 12 of the 16 registers sum; the others hold a row of B and an element of A. */
 enum { ROWS = 6, COLUMNS = 2 * LANES };
 
-AVX2 static void multiply(
-	const float *a, const float *b, int64_t depth, float *out, int64_t step, int add)
+AVX2 static void multiply(const float *a, const float *b, int64_t b_step, int64_t depth,
+	float *out, int64_t step, int add)
 {
 	__m256 sums[ROWS][2];
 
@@ -19,7 +19,7 @@ AVX2 static void multiply(
 		__builtin_prefetch(out + i * step + COLUMNS - 1, 1);
 	}
 	for (int64_t p = 0; p < depth; p++) {
-		__m256 low = _mm256_load_ps(b), high = _mm256_load_ps(b + LANES);
+		__m256 low = _mm256_loadu_ps(b), high = _mm256_loadu_ps(b + LANES);
 
 #pragma GCC unroll 6
 		for (int i = 0; i < ROWS; i++) {
@@ -29,7 +29,7 @@ AVX2 static void multiply(
 			sums[i][1] = _mm256_fmadd_ps(factor, high, sums[i][1]);
 		}
 		a += ROWS;
-		b += COLUMNS;
+		b += b_step;
 	}
 #pragma GCC unroll 6
 	for (int i = 0; i < ROWS; i++, out += step) {

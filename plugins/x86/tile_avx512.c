@@ -9,8 +9,8 @@
 /* 24 of the 32 registers sum; the others hold a row of B and elements of A. */
 enum { LANES = 16, ROWS = 12, COLUMNS = 2 * LANES };
 
-AVX512 static void multiply(
-	const float *a, const float *b, int64_t depth, float *out, int64_t step, int add)
+AVX512 static void multiply(const float *a, const float *b, int64_t b_step, int64_t depth,
+	float *out, int64_t step, int add)
 {
 	__m512 sums[ROWS][2];
 
@@ -21,7 +21,7 @@ AVX512 static void multiply(
 		__builtin_prefetch(out + i * step + COLUMNS - 1, 1);
 	}
 	for (int64_t p = 0; p < depth; p++) {
-		__m512 low = _mm512_load_ps(b), high = _mm512_load_ps(b + LANES);
+		__m512 low = _mm512_loadu_ps(b), high = _mm512_loadu_ps(b + LANES);
 
 #pragma GCC unroll 12
 		for (int i = 0; i < ROWS; i++) {
@@ -31,7 +31,7 @@ AVX512 static void multiply(
 			sums[i][1] = _mm512_fmadd_ps(factor, high, sums[i][1]);
 		}
 		a += ROWS;
-		b += COLUMNS;
+		b += b_step;
 	}
 #pragma GCC unroll 12
 	for (int i = 0; i < ROWS; i++, out += step) {
