@@ -377,3 +377,8 @@ void bench_cancel(struct bench *bench)
 	if (bench->job)
 		pool_cancel(bench->job);
 }
+
+bool bench_is_cancelled(const struct bench *bench)
+{
+	return bench->cancelled;
+}

@@ -8,6 +8,7 @@
 #define KP_DAEMON_BENCH_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <uv.h>
 
@@ -40,5 +41,6 @@ struct bench *bench_start(uv_loop_t *loop, struct pool *pool, struct bench_plan 
 	const struct bench_events *events);
 /* Kills what runs; `ended` comes, and nothing else. */
 void bench_cancel(struct bench *bench);
+bool bench_is_cancelled(const struct bench *bench);
 
 #endif

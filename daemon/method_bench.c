@@ -74,8 +74,9 @@ static void row(void *context, const json_t *run)
 static void ended(void *context, const json_t *runs, const struct kp_diag *diag)
 {
 	struct bench_call *asked = context;
+	struct daemon *daemon = asked->daemon;
 
-	asked->daemon->bench = NULL;
+	daemon->bench = NULL;
 	if (asked->call && diag)
 		call_fail_with(asked->call, KP_INTERFACE ".Failed", kp_diag_json(diag));
 	else if (asked->call)
@@ -83,6 +84,9 @@ static void ended(void *context, const json_t *runs, const struct kp_diag *diag)
 						json_incref((json_t *)runs)));
 	json_decref(asked->head);
 	free(asked);
+	/* Who came while it was being cancelled waits for its turn. */
+	if (!daemon->closing)
+		waits_look(daemon);
 }
 
 static void gone(void *context)
@@ -189,13 +193,17 @@ static bool is_settled(struct daemon *daemon, void *context)
 {
 	(void)context;
 	return scan_has_settled(daemon->scan) &&
-	       !kp_registry_is_pending(daemon->registry, NULL);
+	       !kp_registry_is_pending(daemon->registry, NULL) &&
+	       !(daemon->bench && bench_is_cancelled(daemon->bench));
 }
 
-/* What has no verdict yet would be left out, and nobody would know. */
+/*
+ * What has no verdict yet would be left out, and nobody would know. One whose client has
+ * left is over as soon as its worker is.
+ */
 static void bench(struct daemon *daemon, struct call *call)
 {
-	if (daemon->bench)
+	if (daemon->bench && !bench_is_cancelled(daemon->bench))
 		fail_busy(call);
 	else
 		wait_for(daemon, call,

@@ -191,6 +191,12 @@ class Streams(Measuring):
         wait_until(lambda: not self.is_running(), "the end of the worker")
         self.assertEqual(self.row("right")["verdict"], "ok")
 
+    def test_benchmark_that_comes_while_one_is_cancelled_waits_for_its_end(self):
+        for _ in range(3):
+            self.start_hanging().close()
+            wait_until(lambda: not self.daemon.call("Status")["clients"] > 1, "its leaving")
+            self.assertEqual(self.row("right")["verdict"], "ok")
+
     def test_daemon_answers_others_meanwhile(self):
         with self.start_hanging():
             self.assertTrue(self.daemon.call("List")["plugins"])

@@ -49,7 +49,7 @@ class Verdicts(Files):
             new = run("x86/mm", 11.0, spread)
             self.assertEqual(self.one(run("x86/mm", 10.0, spread), new), "indistinguishable")
 
-    def test_t61_bimodal_times_are_unstable_and_not_slower(self):
+    def test_bimodal_times_are_unstable_and_not_slower(self):
         # Half of the samples are as quick as they were.
         for p10, p90 in ((9.9, 20.2), (10.0, 40.0), (5.0, 20.1)):
             new = run("x86/mm", 20.0, p10_us=p10, p90_us=p90)
@@ -57,12 +57,12 @@ class Verdicts(Files):
             old = run("x86/mm", 20.0, p10_us=p10, p90_us=p90)
             self.assertEqual(self.one(old, run("x86/mm", 10.0)), "unstable")
 
-    def test_t61_an_interval_of_a_quarter_says_nothing(self):
+    def test_an_interval_of_a_quarter_says_nothing(self):
         wide = run("x86/mm", 10.0, low_us=8.5, high_us=11.1)
         for old, new in itertools.permutations([wide, run("x86/mm", 30.0)]):
             self.assertEqual(self.one(old, new), "unstable")
 
-    def test_t61_the_same_times_are_indistinguishable(self):
+    def test_the_same_times_are_indistinguishable(self):
         for spread in (0.001, 0.05, 0.2):
             same = run("x86/mm", 10.0, spread)
             self.assertEqual(self.one(same, same, "--threshold", "0"), "indistinguishable")
