@@ -85,16 +85,12 @@ static void *memory(size_t bytes)
 static void fill(const struct matrix *matrix, enum kp_element element, const char *name)
 {
 	struct kp_random random;
+	char *at = matrix->tensor.data;
 
 	kp_random_seed(&random, 1, name);
-	for (int64_t i = 0; i < matrix->shape[0]; i++)
-		for (int64_t j = 0; j < matrix->shape[1]; j++)
-			kp_element_store(element,
-				(char *)matrix->tensor.data +
-					(i * matrix->strides[0] +
-						j * matrix->strides[1]) *
-						(int64_t)kp_element_bytes(element),
-				kp_random_normal(&random));
+	for (int64_t i = 0; i < matrix->shape[0] * matrix->shape[1]; i++)
+		kp_element_store(element, at + i * (int64_t)kp_element_bytes(element),
+			kp_random_normal(&random));
 }
 
 static void matrix_init(struct matrix *matrix, enum kp_element element, int64_t rows,
@@ -312,7 +308,7 @@ static void choose_repeats(struct side *side)
 		side->repeats = (unsigned)(wanted_us / fmax(fastest, 0.01)) + 1;
 }
 
-/* Each side is first in every second pair. */
+/* Each is first in every second pair. */
 static void run_pairs(struct side *const sides[2], const struct options *o)
 {
 	double work = 2e-3 * (double)o->m * (double)o->n * (double)o->k;
@@ -361,7 +357,7 @@ static struct options read_options(char **argv)
 		.m = 1024, .n = 1024, .k = 1024, .threads = 1, .pairs = PAIRS};
 	int sides = 0;
 
-	for (argv++; *argv; argv++) {
+	while (*++argv) {
 		if (strcmp(*argv, "--shape") == 0)
 			read_shape(*++argv, &o);
 		else if (strcmp(*argv, "--threads") == 0)
@@ -376,8 +372,6 @@ static struct options read_options(char **argv)
 			o.sides[sides++] = *argv;
 		else
 			die(*argv, "not expected");
-		if (!*argv)
-			break;
 	}
 	if (sides < 2)
 		die("usage", "gemm [--shape MxNxK] [--threads N] [--pairs N] [--time] "
@@ -385,7 +379,7 @@ static struct options read_options(char **argv)
 	return o;
 }
 
-int main(int argc, char **argv)
+int main(__attribute__((unused)) int argc, char **argv)
 {
 	static struct side sides[2];
 	struct side *const both[2] = {&sides[0], &sides[1]};
@@ -393,7 +387,6 @@ int main(int argc, char **argv)
 	struct kp_parallel *pool;
 	struct kp_diag diag;
 
-	(void)argc;
 	if (kp_parallel_new(o.threads, &pool, &diag) < 0)
 		die("threads", diag.message);
 	for (int i = 0; i < 2; i++) {
