@@ -275,5 +275,6 @@ const struct command devices_command = {
 		"and kernels for that arch are not selected.",
 	.options = options,
 	.waits = true,
+	.offline = true,
 	.run = run,
 };

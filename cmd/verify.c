@@ -205,5 +205,6 @@ const struct command verify_command = {
 		"between them.",
 	.options = options,
 	.waits = true,
+	.offline = true,
 	.run = run,
 };
