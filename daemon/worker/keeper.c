@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps one worker: waits for it, kills it when told so, ends its kin. */
+/* Keeps a worker: waits for it, kills it when told so, ends its kin; then the next. */
 #include "daemon/worker/keeper.h"
 
 #include <poll.h>
@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 
 #include "daemon/worker/job.h"
 #include "daemon/worker/kin.h"
+#include "daemon/worker/packet.h"
 
 static const int watched[] = {SIGCHLD, SIGTERM};
 
@@ -27,15 +29,16 @@ int keeper_tell(int socket, int64_t id, int status, int lingered)
 	return send(socket, text, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -1;
 }
 
-static pid_t start_worker(const struct keeper_job *job)
+static pid_t start_worker(const struct packet *job)
 {
+	size_t more = job->n_fds - PACKET_FDS_LEAST;
 	pid_t keeper = getpid();
 	pid_t pid = fork();
 	if (pid != 0)
 		return pid;
-	process_become_worker(
-		keeper, job->report, job->job, job->output, job->fds, job->n_fds);
-	job_run(job->n_fds, false);
+	process_become_worker(keeper, job->fds[1], job->fds[0], job->fds[2],
+		job->fds + PACKET_FDS_LEAST, more);
+	job_run(more, false);
 }
 
 static void kill_worker(pid_t pid)
@@ -81,22 +84,41 @@ static int wait_for(pid_t worker, int signals)
 	return status;
 }
 
-_Noreturn void keeper_run(pid_t launcher, int socket, const struct keeper_job *job)
+/* False: it could not be run, or nobody can be blamed for its end. */
+static bool keep(pid_t launcher, int socket, int jobs, int signals, struct packet *job)
 {
-	int signals = process_signals(watched, 2);
-	if (signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
-		prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher)
-		_exit(EXIT_FAILURE);
+	int64_t id;
+	if (job->size != sizeof(id) || job->n_fds < PACKET_FDS_LEAST)
+		return false;
+	memcpy(&id, job->text, sizeof(id));
+	/* Told to kill what has ended: not this one. */
+	(void)told_to_kill(signals);
 	pid_t worker = start_worker(job);
-	if (worker < 0)
-		_exit(EXIT_FAILURE);
 	/* The worker's pipes must be its own: their end is its end. */
-	process_close_others((const int[]){socket, signals}, 2);
+	packet_close(job);
+	if (worker < 0)
+		return false;
 	int status = wait_for(worker, signals);
 	bool lingered = kin_end(NULL, NULL);
 	/* Killed because the launcher died, perhaps: then nobody may be blamed. */
 	if (getppid() != launcher)
+		return false;
+	/* First, so that the job that follows finds this one free. */
+	return send(jobs, "", 1, MSG_NOSIGNAL) == 1 &&
+	       keeper_tell(socket, id, status, lingered) == 0;
+}
+
+_Noreturn void keeper_run(pid_t launcher, int socket, int jobs)
+{
+	struct packet job;
+	int got;
+	int signals = process_signals(watched, 2);
+	if (signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
+		prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher)
 		_exit(EXIT_FAILURE);
-	_exit(keeper_tell(socket, job->id, status, lingered) == 0 ? EXIT_SUCCESS
-								  : EXIT_FAILURE);
+	process_close_others((const int[]){socket, jobs, signals}, 3);
+	while ((got = packet_receive(jobs, &job)) != 0)
+		if (got > 0 && !keep(launcher, socket, jobs, signals, &job))
+			_exit(EXIT_FAILURE);
+	_exit(EXIT_SUCCESS);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parent of one worker: adopts what the worker leaves behind, so that it is
- * known whose it is, and ends it.
+ * The parent of one worker at a time: adopts what the worker leaves behind, so that it
+ * is known whose it is, and ends it before the next begins.
  */
 #ifndef KP_WORKER_KEEPER_H
 #define KP_WORKER_KEEPER_H
@@ -9,23 +9,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "daemon/worker/process.h"
-
-/* Descriptors of a job as they came with it. */
-struct keeper_job {
-	int64_t id;
-	int job, report, output;
-	int fds[PROCESS_FDS_MOST];
-	size_t n_fds;
-};
-
 /*
- * In a fresh child of the launcher: runs the job in a child of its own, waits for
- * its end, ends its kin and tells the daemon over `socket`. SIGTERM kills the
- * worker; so does the death of the launcher, which the daemon sees by itself.
- * Exit status 0: the daemon has been told.
+ * In a fresh child of the launcher: for each packet from `jobs` (packet.h), the job's
+ * number and its descriptors, runs the job in a child of its own, waits for its end,
+ * ends its kin, sends `jobs` a byte, being free again, and tells the daemon over
+ * `socket`. SIGTERM kills the worker; so does the death of the launcher, which the
+ * daemon sees by itself. Ends with 0 at the end of `jobs`.
  */
-_Noreturn void keeper_run(pid_t launcher, int socket, const struct keeper_job *job);
+_Noreturn void keeper_run(pid_t launcher, int socket, int jobs);
 
 /* {"ended": id, "status": wait status, "lingered": bool}; 0 or -1. */
 int keeper_tell(int socket, int64_t id, int status, int lingered);

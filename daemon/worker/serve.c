@@ -19,32 +19,31 @@
 
 #include "daemon/worker/keeper.h"
 #include "daemon/worker/kin.h"
+#include "daemon/worker/packet.h"
 #include "daemon/worker/process.h"
 #include "lib/file.h"
 
-enum { MESSAGE_MOST = 256, FDS_LEAST = 3, FDS_MOST = FDS_LEAST + PROCESS_FDS_MOST };
+enum { IDLE_MS = 100 }; /* then keepers that are free end */
 
 /* SIGTERM is for keepers, which start with it blocked; here it means nothing. */
 static const int watched[] = {SIGCHLD, SIGTERM};
 
+/* A keeper and the job that it had last; it is free when it has told so. */
 struct seat {
 	pid_t keeper;
 	int64_t id;
+	int jobs;
+	bool free;
 };
 
 struct launcher {
 	int signals;
 	struct seat *seats;
+	struct pollfd *ready; /* the daemon, signals, then a place for each seat */
 	size_t count, room;
 };
 
-/* One packet and the descriptors that came with it. */
-struct packet {
-	char text[MESSAGE_MOST];
-	size_t size;
-	int fds[FDS_MOST];
-	size_t n_fds;
-};
+enum { DAEMON, SIGNALS, SEATS };
 
 static void tell(json_t *message)
 {
@@ -65,11 +64,16 @@ static struct seat *new_seat(struct launcher *launcher)
 {
 	if (launcher->count == launcher->room) {
 		size_t room = launcher->room ? launcher->room * 2 : 16;
+		struct pollfd *ready =
+			reallocarray(launcher->ready, SEATS + room, sizeof(*ready));
+		if (ready)
+			launcher->ready = ready;
 		struct seat *seats =
 			reallocarray(launcher->seats, room, sizeof(*launcher->seats));
-		if (!seats)
+		if (seats)
+			launcher->seats = seats;
+		if (!ready || !seats)
 			return NULL;
-		launcher->seats = seats;
 		launcher->room = room;
 	}
 	return &launcher->seats[launcher->count];
@@ -88,31 +92,89 @@ static bool is_keeper(void *context, pid_t pid)
 	return find_keeper(context, pid) != NULL;
 }
 
-static void run_job(struct launcher *launcher, int64_t id, const struct packet *packet)
+/* Keepers that have told so since they were looked at. */
+static void note_free(struct launcher *launcher)
 {
-	struct keeper_job job = {.id = id};
-	struct seat *seat = new_seat(launcher);
-	if (packet->n_fds < FDS_LEAST || !seat) {
-		tell_lost(id, seat ? "descriptors are missing" : "no memory is left");
-		return;
+	char byte;
+	for (size_t i = 0; i < launcher->count; i++) {
+		struct seat *seat = &launcher->seats[i];
+		if (!seat->free && recv(seat->jobs, &byte, 1, MSG_DONTWAIT) == 1)
+			seat->free = true;
 	}
-	job.job = packet->fds[0];
-	job.report = packet->fds[1];
-	job.output = packet->fds[2];
-	job.n_fds = packet->n_fds - FDS_LEAST;
-	memcpy(job.fds, packet->fds + FDS_LEAST, job.n_fds * sizeof(int));
-	/* First, since the keeper tells of the end by itself. */
-	tell(json_pack("{s:I}", "started", (json_int_t)id));
+}
+
+/* Its keeper ends as soon as it has nothing to do. */
+static void let_go(struct seat *seat)
+{
+	kp_file_close(&seat->jobs);
+	seat->free = false;
+}
+
+static void let_go_free(struct launcher *launcher)
+{
+	for (size_t i = 0; i < launcher->count; i++)
+		if (launcher->seats[i].free)
+			let_go(&launcher->seats[i]);
+}
+
+static struct seat *free_seat(struct launcher *launcher)
+{
+	note_free(launcher);
+	for (size_t i = 0; i < launcher->count; i++)
+		if (launcher->seats[i].free)
+			return &launcher->seats[i];
+	return NULL;
+}
+
+/* A new keeper on a new seat; NULL with errno. */
+static struct seat *add_keeper(struct launcher *launcher)
+{
+	struct seat *seat = new_seat(launcher);
 	pid_t self = getpid();
+	int pair[2];
+	if (!seat || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return NULL;
 	pid_t keeper = fork();
 	if (keeper == 0)
-		keeper_run(self, LAUNCHER_SOCKET, &job);
+		keeper_run(self, LAUNCHER_SOCKET, pair[1]);
+	int error = errno;
+	kp_file_close(&pair[1]);
 	if (keeper < 0) {
-		tell_lost(id, strerror(errno));
+		kp_file_close(&pair[0]);
+		errno = error;
+		return NULL;
+	}
+	*seat = (struct seat){.keeper = keeper, .jobs = pair[0]};
+	launcher->count++;
+	return seat;
+}
+
+/* The job goes on to a keeper: its number in place of the daemon's text. */
+static bool pass_on(struct seat *seat, int64_t id, const struct packet *packet)
+{
+	struct packet job = *packet;
+	memcpy(job.text, &id, sizeof(id));
+	job.size = sizeof(id);
+	seat->free = false;
+	seat->id = packet_send(seat->jobs, &job) == 0 ? id : 0;
+	return seat->id != 0;
+}
+
+static void run_job(struct launcher *launcher, int64_t id, const struct packet *packet)
+{
+	if (packet->n_fds < PACKET_FDS_LEAST) {
+		tell_lost(id, "descriptors are missing");
 		return;
 	}
-	*seat = (struct seat){.keeper = keeper, .id = id};
-	launcher->count++;
+	/* First, since the keeper tells of the end by itself. */
+	tell(json_pack("{s:I}", "started", (json_int_t)id));
+	struct seat *seat = free_seat(launcher);
+	/* One that was killed while it was free takes nothing: another is made. */
+	if (seat && pass_on(seat, id, packet))
+		return;
+	seat = add_keeper(launcher);
+	if (!seat || !pass_on(seat, id, packet))
+		tell_lost(id, strerror(errno));
 }
 
 /* A keeper that was stopped must run to obey. */
@@ -141,47 +203,13 @@ static void obey(struct launcher *launcher, const struct packet *packet)
 	json_decref(message);
 }
 
-static void take_fds(struct msghdr *header, struct packet *packet)
-{
-	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at;
-		at = CMSG_NXTHDR(header, at)) {
-		if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS)
-			continue;
-		size_t n = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		packet->n_fds = n < FDS_MOST ? n : FDS_MOST;
-		memcpy(packet->fds, CMSG_DATA(at), packet->n_fds * sizeof(int));
-	}
-}
-
-/* 1: a packet; 0: the daemon is gone; -1: nothing that can be used. */
-static int receive(struct packet *packet)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int) * FDS_MOST)];
-	} control;
-	struct iovec part = {.iov_base = packet->text, .iov_len = sizeof(packet->text)};
-	struct msghdr header = {.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes)};
-	packet->n_fds = 0;
-	ssize_t n = recvmsg(LAUNCHER_SOCKET, &header, MSG_CMSG_CLOEXEC);
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN ? -1 : 0;
-	packet->size = (size_t)n;
-	take_fds(&header, packet);
-	return n > 0;
-}
-
 static bool serve_socket(struct launcher *launcher)
 {
 	struct packet packet = {.n_fds = 0};
-	int got = receive(&packet);
+	int got = packet_receive(LAUNCHER_SOCKET, &packet);
 	if (got > 0)
 		obey(launcher, &packet);
-	for (size_t i = 0; i < packet.n_fds; i++)
-		kp_file_close(&packet.fds[i]);
+	packet_close(&packet);
 	return got != 0;
 }
 
@@ -191,6 +219,7 @@ static void drop_seat(struct launcher *launcher, struct seat *seat, const siginf
 		tell(json_pack("{s:I}", "bereaved", (json_int_t)seat->id));
 	else if (info->si_status != 0)
 		tell_lost(seat->id, "the parent of the worker failed");
+	kp_file_close(&seat->jobs);
 	*seat = launcher->seats[--launcher->count];
 }
 
@@ -214,8 +243,10 @@ static void reap(struct launcher *launcher)
 
 static void end_all(struct launcher *launcher)
 {
-	for (size_t i = 0; i < launcher->count; i++)
+	for (size_t i = 0; i < launcher->count; i++) {
+		let_go(&launcher->seats[i]);
 		kill_keeper(launcher->seats[i].keeper);
+	}
 	while (launcher->count > 0) {
 		struct pollfd ready = {.fd = launcher->signals, .events = POLLIN};
 		(void)poll(&ready, 1, -1);
@@ -223,6 +254,7 @@ static void end_all(struct launcher *launcher)
 	}
 	(void)kin_end(NULL, NULL);
 	free(launcher->seats);
+	free(launcher->ready);
 }
 
 static bool prepare(struct launcher *launcher)
@@ -233,7 +265,24 @@ static bool prepare(struct launcher *launcher)
 	process_close_others((const int[]){LAUNCHER_SOCKET}, 1);
 	(void)fcntl(LAUNCHER_SOCKET, F_SETFD, FD_CLOEXEC);
 	launcher->signals = process_signals(watched, 2);
-	return launcher->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+	launcher->ready = calloc(SEATS, sizeof(*launcher->ready));
+	return launcher->ready && launcher->signals >= 0 &&
+	       prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+/* Waits for the daemon, a signal, or a keeper that is free; 0: free ones have idled. */
+static int wait_for_news(struct launcher *launcher)
+{
+	bool idle = false;
+	launcher->ready[DAEMON] = (struct pollfd){LAUNCHER_SOCKET, POLLIN, 0};
+	launcher->ready[SIGNALS] = (struct pollfd){launcher->signals, POLLIN, 0};
+	for (size_t i = 0; i < launcher->count; i++) {
+		const struct seat *seat = &launcher->seats[i];
+		idle = idle || seat->free;
+		launcher->ready[SEATS + i] =
+			(struct pollfd){seat->free ? -1 : seat->jobs, POLLIN, 0};
+	}
+	return poll(launcher->ready, SEATS + launcher->count, idle ? IDLE_MS : -1);
 }
 
 int serve(void)
@@ -244,15 +293,15 @@ int serve(void)
 		return EXIT_FAILURE;
 	}
 	for (bool serving = true; serving;) {
-		struct pollfd ready[] = {
-			{.fd = LAUNCHER_SOCKET, .events = POLLIN},
-			{.fd = launcher.signals, .events = POLLIN},
-		};
-		if (poll(ready, 2, -1) < 0)
+		int n = wait_for_news(&launcher);
+		if (n == 0)
+			let_go_free(&launcher);
+		if (n <= 0)
 			continue;
-		if (ready[1].revents)
+		note_free(&launcher);
+		if (launcher.ready[SIGNALS].revents)
 			reap(&launcher);
-		if (ready[0].revents)
+		if (launcher.ready[DAEMON].revents)
 			serving = serve_socket(&launcher);
 	}
 	end_all(&launcher);
