@@ -242,7 +242,7 @@ static void on_signal(uv_signal_t *handle, int number)
 static size_t slots(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
-	return n < 2 ? 2 : n > SLOTS_MOST ? SLOTS_MOST : (size_t)n;
+	return n < 2 ? 4 : 2 * n > SLOTS_MOST ? SLOTS_MOST : 2 * (size_t)n;
 }
 
 static int start_signals(struct daemon *daemon, struct kp_diag *diag)

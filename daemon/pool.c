@@ -25,6 +25,7 @@ struct pool {
 	struct job_list queued, active;
 	struct launcher *launcher;
 	bool alone;	   /* what runs must */
+	bool look;	   /* something in the queue has been cancelled */
 	unsigned failures; /* of launchers in a row */
 	int64_t retry_at;
 	uv_timer_t turn;     /* looks at the queue: now, or when a launcher may start */
@@ -172,11 +173,13 @@ static void on_turn(uv_timer_t *timer)
 	struct pool *pool = timer->data;
 	struct pool_job *job;
 	struct pool_job *next;
-	for (job = TAILQ_FIRST(&pool->queued); job; job = next) {
+	/* Not each turn: a queue of thousands is long. */
+	for (job = pool->look ? TAILQ_FIRST(&pool->queued) : NULL; job; job = next) {
 		next = TAILQ_NEXT(job, link);
 		if (job->cancelled)
 			job_lose(job, NULL);
 	}
+	pool->look = false;
 	if (pool->closing) {
 		turn_to_close(pool);
 		return;
@@ -244,8 +247,10 @@ struct pool_job *pool_submit(struct pool *pool, const struct pool_request *reque
 void pool_cancel(struct pool_job *job)
 {
 	job_cancel(job);
-	if (!job->started)
-		take_turn(job->pool);
+	if (job->started)
+		return;
+	job->pool->look = true;
+	take_turn(job->pool);
 }
 
 size_t pool_running(const struct pool *pool)
