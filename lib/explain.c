@@ -51,7 +51,7 @@ static json_t *explain_all(const struct kp_query *query, struct kp_exclusions *e
 	int result = eligible && others ? kp_rank_walk_init_all(&walk, query) : -1;
 
 	if (result == 0) {
-		while (result == 0 && kp_rank_walk_next(&walk, &kernel))
+		while (result == 0 && kp_rank_walk_next(&walk, &kernel, NULL))
 			result = explain_kernel(
 				query, kernel, exclusions, eligible, others);
 		kp_rank_walk_finish(&walk);

@@ -68,7 +68,7 @@ static int take_solution(const struct kp_query *query, uint32_t solution,
 	*first = SIZE_MAX;
 	if (kp_rank_walk_init_all(&walk, query) < 0)
 		return -1;
-	while (result == 0 && kp_rank_walk_next(&walk, &kernel)) {
+	while (result == 0 && kp_rank_walk_next(&walk, &kernel, NULL)) {
 		if (!has_solution(query, kernel, solution))
 			continue;
 		if (*first == SIZE_MAX)
@@ -97,7 +97,7 @@ static void offer_solution(
 
 	if (kp_rank_walk_init_all(&walk, query) < 0)
 		return;
-	while (count < SOLUTIONS_OFFERED && kp_rank_walk_next(&walk, &kernel)) {
+	while (count < SOLUTIONS_OFFERED && kp_rank_walk_next(&walk, &kernel, NULL)) {
 		const char *name = solution_of(query, kernel);
 		if (name[0])
 			names[count++] = name;

@@ -207,32 +207,40 @@ static bool check_features(const struct kp_query *query, struct kp_subject *subj
 	return false;
 }
 
+/* The kernel's own first; from OWN_ROWS on what depends on its fit alone. */
+static const struct {
+	bool (*passes)(const struct kp_query *query, struct kp_subject *subject,
+		struct kp_exclusions *out);
+	unsigned group;
+} rows[] = {
+	{check_without, 0},
+	{check_state, KP_SKIP_STATE},
+	{check_available, KP_SKIP_STATE},
+	{check_signature, KP_SKIP_SIGNATURE},
+	{check_solution, 0},
+	{check_layout, 0},
+	{check_features, 0},
+	{kp_predicate_device, KP_SKIP_FIT},
+	{kp_predicate_role, 0},
+	{kp_predicate_revision, KP_SKIP_FIT},
+	{kp_predicate_traits, KP_SKIP_FIT},
+};
+enum { ROWS = sizeof(rows) / sizeof(rows[0]), OWN_ROWS = 4 };
+
+static struct kp_subject subject_of(const struct kp_query *query, size_t kernel)
+{
+	const unsigned char *record = kp_table_kernel(query->table, kernel);
+	return (struct kp_subject){
+		kernel, SIZE_MAX, record, kp_table_profile(query->table, record)};
+}
+
 bool kp_predicate_check(const struct kp_query *query, size_t kernel, unsigned skip,
 	struct kp_exclusions *out, size_t *device)
 {
-	static const struct {
-		bool (*passes)(const struct kp_query *query, struct kp_subject *subject,
-			struct kp_exclusions *out);
-		unsigned group;
-	} rows[] = {
-		{check_without, 0},
-		{check_state, KP_SKIP_STATE},
-		{check_available, KP_SKIP_STATE},
-		{check_signature, KP_SKIP_SIGNATURE},
-		{check_solution, 0},
-		{check_layout, 0},
-		{check_features, 0},
-		{kp_predicate_device, KP_SKIP_FIT},
-		{kp_predicate_role, 0},
-		{kp_predicate_revision, KP_SKIP_FIT},
-		{kp_predicate_traits, KP_SKIP_FIT},
-	};
-	struct kp_subject subject = {kernel, SIZE_MAX, NULL, NULL};
+	struct kp_subject subject = subject_of(query, kernel);
 	bool passes = true;
 
-	subject.kernel = kp_table_kernel(query->table, kernel);
-	subject.profile = kp_table_profile(query->table, subject.kernel);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ROWS; i++) {
 		if (rows[i].group & skip || rows[i].passes(query, &subject, out))
 			continue;
 		passes = false;
@@ -242,6 +250,35 @@ bool kp_predicate_check(const struct kp_query *query, size_t kernel, unsigned sk
 	if (device)
 		*device = subject.device;
 	return passes;
+}
+
+static void find_fit(const struct kp_query *query, size_t like, struct kp_fit *fit)
+{
+	struct kp_subject subject = subject_of(query, like);
+
+	fit->like = (uint32_t)like + 1;
+	fit->fits = true;
+	/* Traits first: of those that could run here, most are excluded by them. */
+	for (size_t i = ROWS; i-- > OWN_ROWS && fit->fits;)
+		fit->fits = rows[i].passes(query, &subject, NULL);
+	fit->device = (unsigned char)subject.device;
+}
+
+bool kp_predicate_passes(const struct kp_query *query, struct kp_fits *known,
+	size_t kernel, size_t like, bool *fits, size_t *device)
+{
+	struct kp_fit *fit = &known->items[like * 0x9e3779b1U >> 16 & (KP_FITS - 1)];
+
+	if (fit->like != like + 1)
+		find_fit(query, like, fit);
+	*fits = fit->fits;
+	*device = fit->device;
+	if (!fit->fits)
+		return false;
+	struct kp_subject subject = subject_of(query, kernel);
+	return check_without(query, &subject, NULL) &&
+	       check_state(query, &subject, NULL) &&
+	       check_available(query, &subject, NULL);
 }
 
 bool kp_predicate_is_off(const struct kp_table *table, size_t kernel, const char **code,

@@ -52,6 +52,26 @@ bool kp_predicate_check(const struct kp_query *query, size_t kernel, unsigned sk
 	struct kp_exclusions *out, size_t *device);
 
 /*
+ * Kernels that are alike in profile, traits and their library's machine fit a request
+ * alike: what became of the first of them is asked once. For one query; zero it first.
+ */
+enum { KP_FITS = 64 };
+struct kp_fits {
+	struct kp_fit {
+		uint32_t like; /* plus 1; 0: nothing is known */
+		bool fits;
+		unsigned char device;
+	} items[KP_FITS];
+};
+
+/*
+ * kp_predicate_check with KP_SKIP_SIGNATURE and no `out`. *fits says whether all but
+ * state and `without` passes.
+ */
+bool kp_predicate_passes(const struct kp_query *query, struct kp_fits *known,
+	size_t kernel, size_t like, bool *fits, size_t *device);
+
+/*
  * Is it off because somebody or something turned it off (disabled, failed,
  * quarantined, unavailable), not because of what it is? Then *code and *message
  * say why.

@@ -39,19 +39,25 @@ static bool names_role(const char *signature, const char *role)
 	return false;
 }
 
-static int check_key_roles(struct kp_query *query, struct kp_diag *diag)
+static bool is_demanded(const unsigned char *role)
+{
+	return (role[KP_ROLE_BITS] & (KP_ROLE_KEY | KP_ROLE_OPTIONAL)) == KP_ROLE_KEY;
+}
+
+/* `named`: a bit for each role of the family that the signature names, of the first 64.
+ */
+static int check_key_roles(struct kp_query *query, uint64_t named, struct kp_diag *diag)
 {
 	size_t first = kp_load32(query->family + KP_FAMILY_ROLE_RANGE);
 	size_t count = kp_load32(query->family + KP_FAMILY_ROLE_RANGE + 4);
 
-	for (size_t i = first; i < first + count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const unsigned char *role =
-			kp_table_record(query->table, KP_SECTION_ROLES, i);
+			kp_table_record(query->table, KP_SECTION_ROLES, first + i);
 		const char *name =
 			kp_table_text(query->table, kp_load32(role + KP_ROLE_NAME));
-		if ((role[KP_ROLE_BITS] & (KP_ROLE_KEY | KP_ROLE_OPTIONAL)) !=
-				KP_ROLE_KEY ||
-			names_role(query->signature, name))
+		if (!is_demanded(role) || (i < 64 && named >> i & 1) ||
+			(i >= 64 && names_role(query->signature, name)))
 			continue;
 		return kp_diag_set(diag, "missing_role", name,
 			"the signature %s lacks the role %s", query->signature, name);
@@ -63,12 +69,18 @@ static int check_key_roles(struct kp_query *query, struct kp_diag *diag)
 static int reduce(struct kp_query *query, struct kp_diag *diag)
 {
 	const char *at = query->signature;
+	size_t stride = kp_table_stride(query->table, KP_SECTION_ROLES);
+	const unsigned char *first = kp_table_record(query->table, KP_SECTION_ROLES,
+		kp_load32(query->family + KP_FAMILY_ROLE_RANGE));
 	struct operand operand;
+	uint64_t named = 0;
 	size_t used = 0;
 
 	while (next_operand(&at, &operand)) {
 		const unsigned char *role =
 			kp_family_role_record(query->table, query->family, operand.role);
+		size_t i = role ? (size_t)(role - first) / stride : 64;
+		named |= i < 64 ? (uint64_t)1 << i : 0;
 		if (!role || !(role[KP_ROLE_BITS] & (KP_ROLE_KEY | KP_ROLE_OPTIONAL)))
 			return kp_query_unknown_role(query->table, query->family,
 				query->request->operation, operand.role, diag);
@@ -90,7 +102,7 @@ static int reduce(struct kp_query *query, struct kp_diag *diag)
 	}
 	query->buffer[used] = '\0';
 	query->key_signature = query->buffer;
-	return check_key_roles(query, diag);
+	return check_key_roles(query, named, diag);
 }
 
 int kp_query_signature(struct kp_query *query, struct kp_diag *diag)

@@ -14,13 +14,29 @@ static int too_many(const struct kp_query *query, struct kp_diag *diag)
 		"the request and its family have more than %d traits", KP_QUERY_TRAITS);
 }
 
+/* Texts are kept once: where the family has the name, it is found without a search. */
+static uint32_t symbol_of(
+	const struct kp_query *query, const char *name, const unsigned char *rule)
+{
+	if (rule)
+		return kp_load32(rule + KP_RULE_NAME);
+	if (!query->family)
+		return kp_table_symbol(query->table, name);
+	struct kp_list dims = kp_table_list(
+		query->table, kp_load32(query->family + KP_FAMILY_DIM_LIST));
+	for (size_t i = 0; i < dims.count; i++)
+		if (strcmp(kp_table_text(query->table, kp_list_get(dims, i)), name) == 0)
+			return kp_list_get(dims, i);
+	return kp_table_symbol(query->table, name);
+}
+
 static struct kp_query_trait *add_trait(struct kp_query *query, const char *name,
 	const unsigned char *rule, enum kp_query_origin origin)
 {
 	if (query->n_traits == KP_QUERY_TRAITS)
 		return NULL;
 	struct kp_query_trait *trait = &query->traits[query->n_traits++];
-	trait->name = kp_table_symbol(query->table, name);
+	trait->name = symbol_of(query, name, rule);
 	trait->text = name;
 	trait->rule = rule;
 	trait->first = query->n_values;

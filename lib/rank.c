@@ -7,7 +7,9 @@
 
 static bool is_tagged(const struct kp_query *query, const unsigned char *kernel)
 {
-	return kernel[KP_KERNEL_OBJECTIVES] >> query->request->objective & 1;
+	/* Without an objective no kernel is. */
+	return query->request->objective != KP_OBJECTIVE_DEFAULT &&
+	       kernel[KP_KERNEL_OBJECTIVES] >> query->request->objective & 1;
 }
 
 struct kp_rank kp_rank_of(const struct kp_query *query, size_t kernel)
@@ -60,15 +62,25 @@ static void start_run(struct kp_rank_walk *walk, size_t first)
 		walk->end++;
 }
 
-bool kp_rank_walk_next(struct kp_rank_walk *walk, size_t *kernel)
+/* Without an objective this looks at no record. */
+static bool is_of_pass(const struct kp_rank_walk *walk, size_t at)
+{
+	const struct kp_query *query = walk->query;
+	return query->request->objective == KP_OBJECTIVE_DEFAULT
+		       ? walk->untagged
+		       : is_tagged(query, walk_kernel(walk, at)) != walk->untagged;
+}
+
+bool kp_rank_walk_next(struct kp_rank_walk *walk, size_t *kernel, size_t *like)
 {
 	for (;;) {
 		while (walk->at < walk->end) {
 			size_t at = walk->at++;
-			if (is_tagged(walk->query, walk_kernel(walk, at)) ==
-				walk->untagged)
+			if (!is_of_pass(walk, at))
 				continue;
 			*kernel = kp_load32(walk->items + 4 * at);
+			if (like)
+				*like = kp_load32(walk->fits + 4 * at);
 			return true;
 		}
 		if (walk->end == walk->count && walk->untagged)
@@ -90,12 +102,16 @@ int kp_rank_walk_init(struct kp_rank_walk *walk, const struct kp_query *query)
 		return kp_rank_walk_init_all(walk, query);
 	*walk = (struct kp_rank_walk){.query = query};
 	if (query->entry != SIZE_MAX) {
-		struct kp_list bucket = kp_table_list(query->table,
-			kp_load32(kp_table_record(query->table, KP_SECTION_SIGNATURES,
-					  query->entry) +
-				  KP_SIGNATURE_KERNELS));
+		const unsigned char *signature = kp_table_record(
+			query->table, KP_SECTION_SIGNATURES, query->entry);
+		struct kp_list bucket = kp_table_list(
+			query->table, kp_load32(signature + KP_SIGNATURE_KERNELS));
+		struct kp_list fits = kp_table_list(
+			query->table, kp_load32(signature + KP_SIGNATURE_FITS));
 		walk->items = bucket.items;
 		walk->count = bucket.count;
+		/* A table of strangers may have others. */
+		walk->fits = fits.count == bucket.count ? fits.items : bucket.items;
 	}
 	start_run(walk, 0);
 	return 0;
@@ -128,7 +144,7 @@ int kp_rank_walk_init_all(struct kp_rank_walk *walk, const struct kp_query *quer
 	walk->own = calloc(walk->count + 1, sizeof(*walk->own));
 	if (!walk->own)
 		return -1;
-	walk->items = (const unsigned char *)walk->own;
+	walk->items = walk->fits = (const unsigned char *)walk->own;
 	for (size_t i = 0; i < walk->count; i++)
 		kp_store32((unsigned char *)&walk->own[i], first + (uint32_t)i);
 	qsort_r(walk->own, walk->count, sizeof(*walk->own), compare, &table);

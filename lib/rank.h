@@ -16,6 +16,7 @@
 struct kp_rank_walk {
 	const struct kp_query *query;
 	const unsigned char *items; /* words, or `own` */
+	const unsigned char *fits;  /* words: of each the first that fits like it */
 	uint32_t *own;
 	size_t count, at, first, end;
 	bool untagged;
@@ -27,7 +28,8 @@ int kp_rank_walk_init(struct kp_rank_walk *walk, const struct kp_query *query)
 /* All kernels of the operation. -1: memory. */
 int kp_rank_walk_init_all(struct kp_rank_walk *walk, const struct kp_query *query)
 	__attribute__((warn_unused_result));
-bool kp_rank_walk_next(struct kp_rank_walk *walk, size_t *kernel);
+/* *like (may be NULL) is the kernel that it fits like, as far as is known; or itself. */
+bool kp_rank_walk_next(struct kp_rank_walk *walk, size_t *kernel, size_t *like);
 void kp_rank_walk_finish(struct kp_rank_walk *walk);
 
 struct kp_rank kp_rank_of(const struct kp_query *query, size_t kernel);

@@ -55,10 +55,12 @@ static void warn(const struct kp_query *query, struct kp_decision *decision)
 /* What force left aside is said with the result. */
 static void warn_forced(const struct kp_query *query, struct kp_decision *decision)
 {
-	struct kp_exclusions exclusions = {.count = 0};
+	struct kp_exclusions exclusions;
 	char id[KP_KERNEL_ID_BYTES];
 	struct kp_diag diag;
 
+	/* Large, and seldom wanted. */
+	exclusions.count = 0;
 	if (!query->request->force || !decision->overridden ||
 		kp_predicate_check(query, decision->selected, 0, &exclusions, NULL))
 		return;
@@ -88,7 +90,7 @@ static void warn_elsewhere(const struct kp_query *query, struct kp_decision *dec
 	kp_diags_add(&decision->warnings, &diag);
 }
 
-/* Was something turned off that would have come before all others? */
+/* Was something turned off that would have come before all others, being fit? */
 static bool fell_back(const struct kp_query *query, size_t kernel)
 {
 	const char *code, *message;
@@ -99,14 +101,14 @@ static bool fell_back(const struct kp_query *query, size_t kernel)
 }
 
 static void take_first(const struct kp_query *query, struct kp_rank_walk *walk,
-	struct kp_decision *decision)
+	struct kp_fits *known, struct kp_decision *decision)
 {
-	size_t kernel, device;
+	size_t kernel, like, device;
+	bool fits;
 
-	while (kp_rank_walk_next(walk, &kernel)) {
-		if (!kp_predicate_check(
-			    query, kernel, KP_SKIP_SIGNATURE, NULL, &device)) {
-			if (decision->fallback_from == SIZE_MAX &&
+	while (kp_rank_walk_next(walk, &kernel, &like)) {
+		if (!kp_predicate_passes(query, known, kernel, like, &fits, &device)) {
+			if (fits && decision->fallback_from == SIZE_MAX &&
 				fell_back(query, kernel))
 				decision->fallback_from = kernel;
 			continue;
@@ -120,15 +122,16 @@ static void take_first(const struct kp_query *query, struct kp_rank_walk *walk,
 
 /* The next of the same rank competes for this very request. */
 static void find_equal(const struct kp_query *query, struct kp_rank_walk *walk,
-	struct kp_decision *decision)
+	struct kp_fits *known, struct kp_decision *decision)
 {
-	size_t kernel;
+	size_t kernel, like, device;
+	bool fits;
 
-	while (kp_rank_walk_next(walk, &kernel)) {
+	while (kp_rank_walk_next(walk, &kernel, &like)) {
 		struct kp_rank rank = kp_rank_of(query, kernel);
 		if (!kp_rank_equal(&rank, &decision->rank))
 			return;
-		if (!kp_predicate_check(query, kernel, KP_SKIP_SIGNATURE, NULL, NULL))
+		if (!kp_predicate_passes(query, known, kernel, like, &fits, &device))
 			continue;
 		decision->equal_rank = true;
 		decision->equal = kernel;
@@ -138,13 +141,14 @@ static void find_equal(const struct kp_query *query, struct kp_rank_walk *walk,
 
 static int by_rank(const struct kp_query *query, struct kp_decision *decision)
 {
+	struct kp_fits known = {0};
 	struct kp_rank_walk walk;
 
 	if (kp_rank_walk_init(&walk, query) < 0)
 		return -1;
-	take_first(query, &walk, decision);
+	take_first(query, &walk, &known, decision);
 	if (decision->selected != SIZE_MAX)
-		find_equal(query, &walk, decision);
+		find_equal(query, &walk, &known, decision);
 	kp_rank_walk_finish(&walk);
 	return 0;
 }

@@ -149,9 +149,50 @@ static struct entry *collect(struct kp_build *build, size_t *n)
 	return entries;
 }
 
+/* All that decides whether a kernel fits a request: see kp_predicate_passes. */
+static void write_fit(struct kp_build *build, size_t kernel, unsigned char piece[12])
+{
+	const unsigned char *record = kernel_at(build, kernel);
+	const unsigned char *plugin = record_at(build, KP_SECTION_PLUGINS,
+		kp_load32(record + KP_KERNEL_PLUGIN), KP_PLUGIN_RECORD);
+
+	memcpy(piece, record + KP_KERNEL_PROFILE, 4);
+	memcpy(piece + 4, record + KP_KERNEL_TRAITS, 4);
+	memcpy(piece + 8, plugin + KP_PLUGIN_MACHINE, 4);
+}
+
+/* For each kernel the first one that fits like it; NULL when memory is exhausted. */
+static uint32_t *find_fits(struct kp_build *build)
+{
+	size_t count = kernel_count(build);
+	uint32_t *fits = calloc(count + 1, sizeof(*fits));
+	uint32_t *firsts = calloc(count + 1, sizeof(*firsts));
+	struct kp_intern pieces = {0};
+	bool failed = !fits || !firsts;
+	size_t distinct = 0;
+
+	for (size_t i = 0; i < count && !failed; i++) {
+		unsigned char piece[12];
+		uint32_t offset;
+		write_fit(build, i, piece);
+		failed = !kp_intern_add(&pieces, piece, sizeof(piece), &offset);
+		if (failed)
+			break;
+		if (offset / sizeof(piece) == distinct)
+			firsts[distinct++] = (uint32_t)i;
+		fits[i] = firsts[offset / sizeof(piece)];
+	}
+	kp_intern_finish(&pieces);
+	free(firsts);
+	if (!failed)
+		return fits;
+	free(fits);
+	return NULL;
+}
+
 /* One signature: the entries [first, end) have the same operation and text. */
-static void add_signature(
-	struct kp_build *build, const struct entry *entries, size_t first, size_t end)
+static void add_signature(struct kp_build *build, const struct entry *entries,
+	size_t first, size_t end, const uint32_t *fits)
 {
 	unsigned char record[KP_SIGNATURE_RECORD];
 	uint32_t *kernels = calloc(end - first, sizeof(*kernels));
@@ -160,6 +201,10 @@ static void add_signature(
 		build->failed = true;
 		return;
 	}
+	for (size_t i = first; i < end; i++)
+		kernels[i - first] = fits[entries[i].kernel];
+	kp_store32(
+		record + KP_SIGNATURE_FITS, kp_build_list(build, kernels, end - first));
 	for (size_t i = first; i < end; i++)
 		kernels[i - first] = entries[i].kernel;
 	kp_store32(record + KP_SIGNATURE_OPERATION, entries[first].operation);
@@ -174,19 +219,20 @@ static void add_signatures(struct kp_build *build)
 {
 	size_t count = 0;
 	struct entry *entries = collect(build, &count);
+	uint32_t *fits = find_fits(build);
 
-	if (!entries) {
-		build->failed = true;
-		return;
-	}
+	build->failed |= !entries || !fits;
+	if (build->failed)
+		count = 0;
 	for (size_t first = 0, end; first < count; first = end) {
 		end = first + 1;
 		while (end < count &&
 			entries[end].operation == entries[first].operation &&
 			entries[end].text == entries[first].text)
 			end++;
-		add_signature(build, entries, first, end);
+		add_signature(build, entries, first, end, fits);
 	}
+	free(fits);
 	free(entries);
 }
 

@@ -98,7 +98,8 @@ enum {
 	KP_SIGNATURE_OPERATION = 0, /* index */
 	KP_SIGNATURE_TEXT = 4,
 	KP_SIGNATURE_KERNELS = 8, /* list of KERNELS: policy, priority, then names */
-	KP_SIGNATURE_RECORD = 12,
+	KP_SIGNATURE_FITS = 12, /* for each of them the first kernel that fits like it */
+	KP_SIGNATURE_RECORD = 16,
 
 	KP_SLOT_RECORD = 4,
 
