@@ -11,6 +11,7 @@
 #include "daemon/bench_source.h"
 #include "daemon/bench_traits.h"
 #include "lib/json.h"
+#include "lib/owned.h"
 #include "lib/select.h"
 
 static const double time_preset_s = 0.5;
@@ -122,7 +123,8 @@ static int add_shape(struct bench_plan *plan, const json_t *asked, struct kp_dia
 
 	if (kp_shape_from_json(asked, plan->family, &shape, diag) < 0)
 		return -1;
-	whole = complete(plan, asked);
+	owned_json *named = kp_shape_json(&shape);
+	whole = complete(plan, named);
 	for (size_t i = 0; whole && i < plan->family->dims.count; i++) {
 		const char *dim = plan->family->dims.items[i];
 		if (json_object_get(whole, dim))

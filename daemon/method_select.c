@@ -9,6 +9,7 @@
 #include "daemon/settle.h"
 #include "lib/json.h"
 #include "lib/message.h"
+#include "lib/owned.h"
 #include "lib/select.h"
 
 static void fail_decision(struct daemon *daemon, struct call *call,
@@ -46,15 +47,46 @@ static json_t *reply_json(struct daemon *daemon, const struct kp_request *reques
 	return NULL;
 }
 
+/*
+ * The request with the family's own names of dims, and what it says of those that are not
+ * named: the table knows no aliases. A new reference.
+ */
+static int name_dims(
+	const struct daemon *daemon, json_t *asked, json_t **named, struct kp_diag *diag)
+{
+	const char *operation = json_string_value(json_object_get(asked, "operation"));
+	const json_t *given = json_object_get(asked, "shape");
+	const struct kp_family *family =
+		operation ? kp_families_find(&daemon->families, operation) : NULL;
+	struct kp_shape shape;
+
+	if (!family || !json_is_object(given) ||
+		(!family->aliases && !family->defaults)) {
+		*named = json_incref(asked);
+		return 0;
+	}
+	if (kp_shape_from_json(given, family, &shape, diag) < 0)
+		return -1;
+	json_t *copy = json_copy(asked);
+	if (json_object_set_new(copy, "shape", kp_shape_json(&shape)) < 0) {
+		json_decref(copy);
+		return kp_diag_no_memory(diag);
+	}
+	*named = copy;
+	return 0;
+}
+
 static void decide(struct daemon *daemon, struct call *call, bool explain)
 {
 	const struct kp_table *table = daemon_table(daemon);
-	const json_t *asked = json_object_get(call_parameters(call), "request");
+	owned_json *asked = NULL;
 	struct kp_decision decision;
 	struct kp_request request;
 	struct kp_diag diag;
 
-	if (kp_request_from_json(table, asked, &request, &diag) < 0) {
+	if (name_dims(daemon, json_object_get(call_parameters(call), "request"), &asked,
+		    &diag) < 0 ||
+		kp_request_from_json(table, asked, &request, &diag) < 0) {
 		call_fail(call, &diag, NULL);
 		return;
 	}

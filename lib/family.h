@@ -6,7 +6,7 @@
  *
  * {
  *  "operation": "gemm/mm", "revision": 1, "description": "C = A B",
- *  "dims": ["m", "n", "k"],
+ *  "dims": ["m", "n", "k"], "aliases": {"rows": "m"}, "defaults": {"n": "k"},
  *  "roles": [{"name": "a", "direction": "in", "dims": ["m", "k"], "key": true,
  *             "formats": ["f32", "bf16"], "space": "device", "optional": false,
  *             "revision": 1, "repeat": null, "alias": null, "interleave": false,
@@ -28,6 +28,10 @@
  * terms is their sum. A dim may be a number ("dims": ["b", 2]). Only members
  * shown with a true choice are required: operation, revision, dims, roles,
  * check.
+ *
+ * A shape may call a dim by an alias. A dim that it says nothing of is that of another
+ * dim, or the number, that "defaults" names, where there is one; of several that follow
+ * from each other the first in the order of dims comes first.
  *
  * A trait's kind is int, number, bool or text; an attribute's type is int, float
  * or bool; of a derived value "over" may be absent (1). A dim that no role has
@@ -142,6 +146,8 @@ struct kp_family {
 	const char *operation, *description;
 	unsigned revision;
 	struct kp_strings dims;
+	const json_t *aliases;	/* another name -> dim; borrowed, or NULL */
+	const json_t *defaults; /* dim -> dim or number; borrowed, or NULL */
 	size_t n_roles, n_attributes, n_derived, n_traits;
 	const struct kp_role *roles;
 	const struct kp_attribute *attributes;
@@ -205,11 +211,16 @@ int64_t kp_shape_get(const struct kp_shape *shape, const char *name);
 /* Sets or replaces; false when full. */
 bool kp_shape_set(struct kp_shape *shape, const char *name, int64_t extent);
 /*
- * Reads {"m": 64}: names must be dims of the family (may be NULL: any), extents
- * 0 to 2^40. Codes unknown_dim (nearest offered), bad_extent, wrong_type.
+ * Reads {"m": 64}: names must be dims of the family (may be NULL: any) or their aliases,
+ * extents 0 to 2^40; then adds what the family's defaults say of the others. Codes
+ * unknown_dim (nearest offered), repeated_dim (by name and alias), bad_extent,
+ * wrong_type.
  */
 int kp_shape_from_json(const json_t *value, const struct kp_family *family,
 	struct kp_shape *shape, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* {"m": 64}, by the names of dims. A new reference, NULL when memory is exhausted. */
+json_t *kp_shape_json(const struct kp_shape *shape);
 
 /*
  * The value of a dim or derived value; false when a dim that it needs is not in

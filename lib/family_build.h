@@ -64,6 +64,10 @@ int kp_reading_fill(struct kp_reading *reading, const json_t *value, const char 
 	struct kp_role *role) __attribute__((warn_unused_result));
 
 /* The parts, in the order in which they need each other. */
+int kp_reading_aliases(struct kp_reading *reading, const json_t *object)
+	__attribute__((warn_unused_result));
+int kp_reading_defaults(struct kp_reading *reading, const json_t *object)
+	__attribute__((warn_unused_result));
 int kp_reading_derived(struct kp_reading *reading, const json_t *object)
 	__attribute__((warn_unused_result));
 int kp_reading_roles(struct kp_reading *reading, const json_t *list)

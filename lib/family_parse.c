@@ -16,6 +16,8 @@ static const struct kp_json_key family_keys[] = {
 	{"revision", KP_JSON_INTEGER, true},
 	{"description", KP_JSON_STRING, false},
 	{"dims", KP_JSON_ARRAY, true},
+	{"aliases", KP_JSON_OBJECT, false},
+	{"defaults", KP_JSON_OBJECT, false},
 	{"roles", KP_JSON_ARRAY, true},
 	{"attributes", KP_JSON_ARRAY, false},
 	{"derived", KP_JSON_OBJECT, false},
@@ -121,6 +123,8 @@ static int read_parts(struct kp_reading *reading)
 	if (read_head(reading) < 0 ||
 		kp_reading_dims(reading, json_object_get(root, "dims"), "dims",
 			&family->dims) < 0 ||
+		kp_reading_aliases(reading, json_object_get(root, "aliases")) < 0 ||
+		kp_reading_defaults(reading, json_object_get(root, "defaults")) < 0 ||
 		kp_reading_derived(reading, json_object_get(root, "derived")) < 0 ||
 		kp_reading_roles(reading, json_object_get(root, "roles")) < 0 ||
 		kp_reading_attributes(reading, json_object_get(root, "attributes")) < 0 ||

@@ -84,6 +84,7 @@ static const char *const argument[] = {
 	"no_shape",
 	"no_signature",
 	"reason_too_long",
+	"repeated_dim",
 	"too_many",
 	"unknown_device",
 	"unknown_dim",

@@ -34,6 +34,9 @@ bool kp_shape_set(struct kp_shape *shape, const char *name, int64_t extent)
 /* The family's own text of the name, so that it lives as long as the family. */
 static const char *find_dim(const struct kp_family *family, const char *name)
 {
+	const char *other = json_string_value(json_object_get(family->aliases, name));
+
+	name = other ? other : name;
 	for (size_t i = 0; i < family->dims.count; i++)
 		if (strcmp(family->dims.items[i], name) == 0)
 			return family->dims.items[i];
@@ -65,10 +68,27 @@ static int read_extent(const char *name, const json_t *value,
 		return kp_diag_set(diag, "bad_extent", name,
 			"%s: %lld is no extent, 0 to %lld expected", name,
 			(long long)extent, (long long)extent_most);
+	if (kp_shape_get(shape, dim) >= 0)
+		return kp_diag_set(diag, "repeated_dim", name,
+			"%s: the shape says %s twice, by another name", name, dim);
 	if (!kp_shape_set(shape, dim, extent))
 		return kp_diag_set(diag, "bad_extent", name, "%s: more than %d dims",
 			name, KP_FAMILY_DIMS);
 	return 0;
+}
+
+/* A dim that nobody spoke of, where the family says what it is then. */
+static void add_default(
+	const struct kp_family *family, const char *dim, struct kp_shape *shape)
+{
+	const json_t *preset = json_object_get(family->defaults, dim);
+	int64_t extent = json_is_string(preset)
+				 ? kp_shape_get(shape, json_string_value(preset))
+			 : json_is_integer(preset) ? json_integer_value(preset)
+						   : -1;
+
+	if (extent >= 0 && kp_shape_get(shape, dim) < 0)
+		(void)kp_shape_set(shape, dim, extent);
 }
 
 int kp_shape_from_json(const json_t *value, const struct kp_family *family,
@@ -84,9 +104,22 @@ int kp_shape_from_json(const json_t *value, const struct kp_family *family,
 		at = json_object_iter_next(object, at))
 		rc = read_extent(json_object_iter_key(at), json_object_iter_value(at),
 			family, &made, diag);
+	for (size_t i = 0; rc == 0 && family && i < family->dims.count; i++)
+		add_default(family, family->dims.items[i], &made);
 	if (rc == 0)
 		*shape = made;
 	return rc;
+}
+
+json_t *kp_shape_json(const struct kp_shape *shape)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; object && i < shape->count; i++)
+		object =
+			kp_json_merge(object, json_pack("{s:I}", shape->dims[i].name,
+						      (json_int_t)shape->dims[i].extent));
+	return object;
 }
 
 /* ---- values ----------------------------------------------------------------- */

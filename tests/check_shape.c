@@ -2,6 +2,7 @@
 /* Named extents are bounded, replaced by name, and read from JSON. */
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/family.h"
@@ -99,6 +100,77 @@ START_TEST(the_nearest_dim_is_offered)
 }
 END_TEST
 
+static const char named[] =
+	"{\"operation\":\"t/t\",\"revision\":1,\"dims\":[\"h\",\"hkv\",\"d\"],"
+	"\"aliases\":{\"heads\":\"h\",\"head_dim\":\"d\"},"
+	"\"defaults\":{\"hkv\":\"h\",\"d\":64},\"roles\":["
+	"{\"name\":\"x\",\"direction\":\"in\",\"dims\":[\"h\",\"d\"],\"formats\":["
+	"\"f32\"]}],\"check\":{\"kind\":\"exact\"}}";
+
+/* What a shape is read as: the whole of it in JSON, or a code. */
+static const struct {
+	const char *json, *read;
+} names[] = {
+	{"{}", "{\"d\":64}"},
+	{"{\"h\":8}", "{\"d\":64,\"h\":8,\"hkv\":8}"},
+	{"{\"heads\":8}", "{\"d\":64,\"h\":8,\"hkv\":8}"},
+	{"{\"heads\":8,\"hkv\":2,\"head_dim\":0}", "{\"d\":0,\"h\":8,\"hkv\":2}"},
+	{"{\"heads\":8,\"h\":8}", "repeated_dim"},
+	{"{\"h\":8,\"heads\":2}", "repeated_dim"},
+	{"{\"head\":8}", "unknown_dim"},
+	{"{\"heads\":-1}", "bad_extent"},
+};
+
+START_TEST(a_dim_has_other_names_and_a_default)
+{
+	struct kp_family family;
+	struct kp_shape shape;
+	struct kp_diag diag = {0};
+	ck_assert_msg(kp_family_parse(named, strlen(named), "t", &family, &diag) == 0,
+		"%s", diag.message);
+	if (read_shape(names[_i].json, &family, &shape, &diag) < 0) {
+		ck_assert_str_eq(diag.code, names[_i].read);
+	} else {
+		json_t *value = kp_shape_json(&shape);
+		char *printed = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
+		ck_assert_str_eq(printed, names[_i].read);
+		free(printed);
+		json_decref(value);
+	}
+	kp_family_finish(&family);
+}
+END_TEST
+
+static const char *const wrong[] = {
+	"\"aliases\":{\"h\":\"d\"}",
+	"\"aliases\":{\"heads\":\"q\"}",
+	"\"aliases\":{\"heads\":7}",
+	"\"aliases\":{\"a b\":\"h\"}",
+	"\"aliases\":[]",
+	"\"defaults\":{\"q\":\"h\"}",
+	"\"defaults\":{\"h\":\"h\"}",
+	"\"defaults\":{\"h\":\"q\"}",
+	"\"defaults\":{\"h\":-1}",
+	"\"defaults\":{\"h\":1.5}",
+	"\"defaults\":{\"h\":1099511627777}",
+};
+
+START_TEST(names_and_defaults_of_no_dim_are_refused)
+{
+	char all[512];
+	struct kp_family family;
+	struct kp_diag diag = {0};
+	(void)snprintf(all, sizeof(all),
+		"{\"operation\":\"t/t\",\"revision\":1,\"dims\":[\"h\",\"d\"],%s,"
+		"\"roles\":[{\"name\":\"x\",\"direction\":\"in\",\"dims\":[\"h\"],"
+		"\"formats\":[\"f32\"]}],\"check\":{\"kind\":\"exact\"}}",
+		wrong[_i]);
+	ck_assert_int_eq(kp_family_parse(all, strlen(all), "t", &family, &diag), -1);
+	ck_assert_ptr_nonnull(
+		strstr(diag.object, strstr(wrong[_i], "alias") ? "aliases" : "defaults"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("shape");
@@ -108,6 +180,10 @@ int main(void)
 	tcase_add_loop_test(tcase, a_shape_is_read_from_json_or_refused_by_dim, 0,
 		(int)(sizeof(texts) / sizeof(texts[0])));
 	tcase_add_test(tcase, the_nearest_dim_is_offered);
+	tcase_add_loop_test(tcase, a_dim_has_other_names_and_a_default, 0,
+		(int)(sizeof(names) / sizeof(names[0])));
+	tcase_add_loop_test(tcase, names_and_defaults_of_no_dim_are_refused, 0,
+		(int)(sizeof(wrong) / sizeof(wrong[0])));
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
