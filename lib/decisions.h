@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What operators decided: disabled plugins and kernels, enabled unproven ones,
- * pins. Kept as one JSON text of a stated version; whoever owns them writes it.
+ * What operators decided: disabled plugins, kernels and solutions, enabled unproven
+ * kernels, pins. Kept as one JSON text of a stated version; whoever owns them writes it.
  */
 #ifndef KP_LIB_DECISIONS_H
 #define KP_LIB_DECISIONS_H
@@ -28,19 +28,34 @@ struct kp_disabled {
 	bool runtime;  /* not kept on disk */
 };
 
-/* choice is a kernel (plugin/kernel) or a solution. */
+/*
+ * choice is a kernel (plugin/kernel) or a solution. force: also for requests whose
+ * device, traits or shape the kernel does not declare.
+ */
 struct kp_pin {
 	char *operation;
 	char *choice;
 	int64_t at;
 	uint32_t uid;
+	bool force;
+};
+
+/* All kernels of an operation with this solution are off, whoever brings them. */
+struct kp_rule {
+	char *name; /* "operation/solution" */
+	char *operation, *solution;
+	char *reason; /* "" when none was given */
+	int64_t at;
+	uint32_t uid;
+	bool runtime; /* not kept on disk */
 };
 
 struct kp_decisions {
-	size_t n_disabled, n_pins, n_enabled;
+	size_t n_disabled, n_pins, n_enabled, n_rules;
 	struct kp_disabled *disabled; /* in byte order of name */
 	struct kp_pin *pins;	      /* in byte order of operation */
-	char **enabled; /* "plugin/kernel" of unproven kernels, in byte order */
+	char **enabled;	       /* "plugin/kernel" of unproven kernels, in byte order */
+	struct kp_rule *rules; /* in byte order of name */
 };
 
 /*
@@ -65,13 +80,6 @@ const struct kp_disabled *kp_decisions_find(
 int kp_decisions_identify(struct kp_decisions *decisions, const char *plugin,
 	const char *digest, const char *package, bool *changed)
 	__attribute__((warn_unused_result));
-/*
- * The first decision on a library with this digest or package, or on a kernel of it;
- * kernel NULL: on the whole plugin. NULL when there is none.
- */
-const struct kp_disabled *kp_decisions_find_library(const struct kp_decisions *decisions,
-	const char *digest, const char *package, const char *kernel);
-
 /* All of it anew, the runtime ones included. -1 only for memory, nothing is left. */
 int kp_decisions_copy(const struct kp_decisions *from, struct kp_decisions *to)
 	__attribute__((warn_unused_result));
@@ -83,8 +91,22 @@ bool kp_decisions_is_proven(const struct kp_decisions *decisions, const char *na
 
 /* choice NULL removes the pin. */
 int kp_decisions_pin(struct kp_decisions *decisions, const char *operation,
-	const char *choice, int64_t at, uint32_t uid, bool *changed)
+	const char *choice, bool force, int64_t at, uint32_t uid, bool *changed)
 	__attribute__((warn_unused_result));
+/* The pin of an operation, or NULL. */
+const struct kp_pin *kp_decisions_find_pin(
+	const struct kp_decisions *decisions, const char *operation);
+
+/* Turns a solution off; as kp_decisions_disable does for a name. */
+int kp_decisions_rule(struct kp_decisions *decisions, const char *operation,
+	const char *solution, const char *reason, int64_t at, uint32_t uid, bool runtime,
+	bool *changed) __attribute__((warn_unused_result));
+/* Takes it back; false: there was none. */
+bool kp_decisions_unrule(
+	struct kp_decisions *decisions, const char *operation, const char *solution);
+/* The rule, or NULL; also for an empty or NULL solution. */
+const struct kp_rule *kp_decisions_find_rule(const struct kp_decisions *decisions,
+	const char *operation, const char *solution);
 
 #define KP_DECISIONS_FORMAT "kplug-decisions/1"
 

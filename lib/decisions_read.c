@@ -16,6 +16,7 @@ static const struct kp_json_key root_keys[] = {
 	{"disabled", KP_JSON_ARRAY, true},
 	{"pins", KP_JSON_ARRAY, true},
 	{"enabled", KP_JSON_ARRAY, true},
+	{"solutions", KP_JSON_ARRAY, false},
 };
 static const struct kp_json_key disabled_keys[] = {
 	{"name", KP_JSON_STRING, true},
@@ -28,6 +29,14 @@ static const struct kp_json_key disabled_keys[] = {
 static const struct kp_json_key pin_keys[] = {
 	{"operation", KP_JSON_STRING, true},
 	{"choice", KP_JSON_STRING, true},
+	{"at", KP_JSON_INTEGER, true},
+	{"uid", KP_JSON_INTEGER, true},
+	{"force", KP_JSON_BOOLEAN, false},
+};
+static const struct kp_json_key rule_keys[] = {
+	{"operation", KP_JSON_STRING, true},
+	{"solution", KP_JSON_STRING, true},
+	{"reason", KP_JSON_STRING, true},
 	{"at", KP_JSON_INTEGER, true},
 	{"uid", KP_JSON_INTEGER, true},
 };
@@ -110,10 +119,31 @@ static int read_pin(const json_t *item, const char *path, struct kp_decisions *d
 		return -1;
 	if (kp_decisions_pin(decisions, kp_json_text(item, "operation"),
 		    kp_json_text(item, "choice"),
+		    json_is_true(json_object_get(item, "force")),
 		    json_integer_value(json_object_get(item, "at")), uid, &changed) < 0)
 		return kp_diag_no_memory(diag);
 	if (decisions->n_pins == before)
 		return repeated(path, kp_json_text(item, "operation"), diag);
+	return 0;
+}
+
+static int read_rule(const json_t *item, const char *path, struct kp_decisions *decisions,
+	struct kp_diag *diag)
+{
+	uint32_t uid = 0;
+	bool changed;
+	size_t before = decisions->n_rules;
+
+	if (kp_json_check(item, path, rule_keys, KP_COUNT(rule_keys), NULL, diag) < 0 ||
+		read_uid(item, path, &uid, diag) < 0)
+		return -1;
+	if (kp_decisions_rule(decisions, kp_json_text(item, "operation"),
+		    kp_json_text(item, "solution"), kp_json_text(item, "reason"),
+		    json_integer_value(json_object_get(item, "at")), uid, false,
+		    &changed) < 0)
+		return kp_diag_no_memory(diag);
+	if (decisions->n_rules == before)
+		return repeated(path, kp_json_text(item, "solution"), diag);
 	return 0;
 }
 
@@ -136,6 +166,7 @@ static const struct {
 	{"disabled", read_disabled},
 	{"pins", read_pin},
 	{"enabled", read_enabled},
+	{"solutions", read_rule},
 };
 
 /* What is wrong is told with its place, and left out. */

@@ -8,7 +8,7 @@
 #include "lib/rank.h"
 #include "lib/select.h"
 
-static json_t *exclusions_json(const struct kp_exclusions *exclusions)
+json_t *kp_exclusions_json(const struct kp_exclusions *exclusions)
 {
 	json_t *list = json_array();
 
@@ -38,7 +38,7 @@ static int explain_kernel(const struct kp_query *query, size_t kernel,
 	json_t *candidate = json_pack("{s:s, s:b, s:o, s:o, s:o}", "kernel",
 		kp_table_kernel_id(query->table, kernel, id, sizeof(id)), "eligible",
 		passes, "position", position, "rank", kp_rank_json(&rank), "reasons",
-		exclusions_json(exclusions));
+		kp_exclusions_json(exclusions));
 	return json_array_append_new(passes ? eligible : others, candidate);
 }
 
@@ -99,7 +99,7 @@ json_t *kp_override_reasons_json(
 		if (value && kp_override_find(query, value, &kernel, NULL) == 0)
 			kp_predicate_check(query, kernel,
 				request->force ? KP_SKIP_FIT : 0, exclusions, NULL);
-		list = exclusions_json(exclusions);
+		list = kp_exclusions_json(exclusions);
 	}
 	free(exclusions);
 	free(query);

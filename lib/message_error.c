@@ -9,6 +9,7 @@ static const char *const not_found[] = {
 	"no_such_device",
 	"no_such_kernel",
 	"no_such_plugin",
+	"no_such_solution",
 	"unknown_family",
 	"unknown_operation",
 	"unknown_schema",
@@ -18,6 +19,7 @@ static const char *const not_found[] = {
 /* What was asked for is wrong: the one who asks can mend it. */
 static const char *const argument[] = {
 	/* a command line */
+	"bad_count",
 	"bad_rounds",
 	"bad_seed",
 	"bad_settle",
@@ -74,6 +76,7 @@ static const char *const argument[] = {
 	"bad_platform",
 	"bad_shape",
 	"bad_signature",
+	"bad_since",
 	"bad_trait",
 	"bad_version",
 	"disabled_as_other",
@@ -125,6 +128,7 @@ static const char *const failed[] = {
 	"foreign_file",
 	"garbled_report",
 	"incomplete_report",
+	"interrupted",
 	"io_error",
 	"keeps_changing",
 	"killed_by_signal",

@@ -21,4 +21,11 @@ int kp_override_apply(const struct kp_query *query, struct kp_decision *decision
 int kp_override_find(const struct kp_query *query, const char *value, size_t *kernel,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/*
+ * Has any kernel of the operation this solution, eligible or not? Code
+ * no_such_solution, the nearest offered.
+ */
+int kp_override_has_solution(const struct kp_query *query, const char *solution,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 #endif

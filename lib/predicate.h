@@ -19,6 +19,7 @@
 #ifndef KP_LIB_PREDICATE_H
 #define KP_LIB_PREDICATE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -96,6 +97,8 @@ bool kp_predicate_traits(const struct kp_query *query, struct kp_subject *subjec
 /* The next free exclusion; NULL when there is no room. */
 struct kp_exclusion *kp_exclude(
 	struct kp_exclusions *out, const char *code, const char *source);
+/* The Exclusions of the interface, a new array; NULL for want of memory. */
+json_t *kp_exclusions_json(const struct kp_exclusions *exclusions);
 /* "a, b" of a list of texts, "none" for an empty one; returns `text`. */
 const char *kp_predicate_join(
 	const struct kp_table *table, struct kp_list list, char *text, size_t size);

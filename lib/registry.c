@@ -70,6 +70,7 @@ void kp_registry_free(struct kp_registry *registry)
 	free(registry->by_package.items);
 	free(registry->policies);
 	free(registry->bytes);
+	kp_decisions_index_finish(&registry->decided);
 	kp_decisions_finish(&registry->decisions);
 	free(registry);
 }

@@ -83,6 +83,21 @@ static bool lists_kernels(const struct kp_plugin *plugin)
 
 enum which { ALL_KERNELS, DISABLED_KERNELS };
 
+/* Is its solution off? */
+static bool is_ruled(const struct kp_registry *registry, size_t kernel)
+{
+	const struct kp_table *table = &registry->latest;
+	const unsigned char *record = kp_table_kernel(table, kernel);
+	const unsigned char *operation = kp_table_record(
+		table, KP_SECTION_OPERATIONS, kp_load32(record + KP_KERNEL_OPERATION));
+	const unsigned char *profile = kp_table_profile(table, record);
+
+	return registry->decisions.n_rules > 0 &&
+	       kp_decisions_find_rule(&registry->decisions,
+		       kp_table_text(table, kp_load32(operation + KP_OPERATION_NAME)),
+		       kp_table_text(table, kp_load32(profile + KP_PROFILE_SOLUTION)));
+}
+
 /* Is the kernel itself off by a decision? Of others `unproven` and the like are told. */
 static bool is_disabled(
 	const struct kp_registry *registry, const struct kp_plugin *plugin, size_t kernel)
@@ -90,7 +105,8 @@ static bool is_disabled(
 	char id[KP_PLUGIN_ID_BYTES];
 
 	kp_table_kernel_id(&registry->latest, kernel, id, sizeof(id));
-	return kp_registry_kernel_decision(registry, plugin, id) != NULL;
+	return kp_registry_kernel_decision(registry, plugin, id) != NULL ||
+	       is_ruled(registry, kernel);
 }
 
 static json_t *names_json(const struct kp_registry *registry,

@@ -3,6 +3,7 @@
 #ifndef KP_LIB_REGISTRY_PLUGIN_H
 #define KP_LIB_REGISTRY_PLUGIN_H
 
+#include "lib/decisions_index.h"
 #include "lib/registry.h"
 #include "lib/table_build.h"
 #include "lib/table_read.h"
@@ -69,6 +70,7 @@ struct kp_registry {
 	size_t count;
 	struct kp_plugin **plugins; /* in byte order of name */
 	struct kp_decisions decisions;
+	struct kp_decisions_index decided;	 /* of them, as of the last settling */
 	struct kp_holders by_digest, by_package; /* as of the last settling */
 	size_t n_pending;
 	bool is_unsettled; /* the last settling lacked memory: all of it again */
@@ -106,6 +108,8 @@ void kp_standing_disabled(struct kp_standing *standing,
  */
 const struct kp_disabled *kp_registry_kernel_decision(const struct kp_registry *registry,
 	const struct kp_plugin *plugin, const char *id);
+/* Of a kernel whose solution an operator turned off. */
+void kp_standing_ruled(struct kp_standing *standing, const struct kp_rule *rule);
 const char *kp_plugin_package(const struct kp_plugin *plugin); /* or "" */
 /* Finds out whose duplicate each plugin is. -1: memory, and nothing has changed. */
 int kp_registry_duplicates(struct kp_registry *registry)

@@ -39,6 +39,17 @@ void kp_standing_disabled(struct kp_standing *standing,
 		"operator");
 }
 
+void kp_standing_ruled(struct kp_standing *standing, const struct kp_rule *rule)
+{
+	(void)snprintf(standing->text, sizeof(standing->text),
+		"the solution %s of %s was disabled by an operator (uid %u)%s%s%s",
+		rule->solution, rule->operation, rule->uid,
+		rule->runtime ? " until the daemon restarts" : "",
+		rule->reason[0] ? ": " : "", rule->reason);
+	stand(standing, KP_STATE_DISABLED, "solution_disabled", standing->text,
+		"operator");
+}
+
 const char *kp_plugin_package(const struct kp_plugin *plugin)
 {
 	return plugin->package ? plugin->package : "";
@@ -49,7 +60,7 @@ const struct kp_disabled *kp_registry_kernel_decision(const struct kp_registry *
 {
 	const struct kp_disabled *own = kp_decisions_find(&registry->decisions, id);
 	return own ? own
-		   : kp_decisions_find_library(&registry->decisions,
+		   : kp_decisions_find_library(&registry->decided, &registry->decisions,
 			     plugin->verdict.digest, kp_plugin_package(plugin),
 			     strchr(id, '/') + 1);
 }
@@ -67,8 +78,8 @@ static const struct kp_disabled *decision_on(
 	if (own || !plugin->has_verdict || plugin->original ||
 		plugin->verdict.state != KP_STATE_ACTIVE)
 		return own;
-	return kp_decisions_find_library(&registry->decisions, plugin->verdict.digest,
-		kp_plugin_package(plugin), NULL);
+	return kp_decisions_find_library(&registry->decided, &registry->decisions,
+		plugin->verdict.digest, kp_plugin_package(plugin), NULL);
 }
 
 const char *kp_registry_disabled_as(const struct kp_registry *registry, const char *name)
@@ -257,6 +268,7 @@ int kp_registry_settle(struct kp_registry *registry, int64_t now, struct kp_diag
 	count_pending(registry);
 	registry->is_unsettled = true;
 	if (kp_registry_identify(registry, &registry->decisions, &changed) < 0 ||
+		kp_decisions_index_make(&registry->decided, &registry->decisions) < 0 ||
 		kp_registry_duplicates(registry) < 0)
 		return kp_diag_no_memory(diag);
 	for (size_t i = 0; i < registry->count; i++)
@@ -292,7 +304,9 @@ int kp_registry_settle_one(struct kp_registry *registry, struct kp_plugin *plugi
 	if (kp_holders_join(registry, plugin) < 0 ||
 		kp_decisions_identify(&registry->decisions, plugin->name,
 			plugin->verdict.digest, kp_plugin_package(plugin),
-			&identified) < 0)
+			&identified) < 0 ||
+		(identified && kp_decisions_index_make(
+				       &registry->decided, &registry->decisions) < 0))
 		return -1;
 	kp_plugin_find_original(registry, plugin);
 	const struct kp_claim *const claims[] = {before, &after};

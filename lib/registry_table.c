@@ -149,9 +149,13 @@ static void stand_kernel(const struct kp_registry *registry,
 {
 	const struct kp_disabled *disabled =
 		kp_registry_kernel_decision(registry, plugin, id);
+	const struct kp_rule *rule = kp_decisions_find_rule(
+		&registry->decisions, spec->operation, spec->solution);
 
 	if (disabled) {
 		kp_standing_disabled(standing, disabled, id);
+	} else if (rule) {
+		kp_standing_ruled(standing, rule);
 	} else if (spec->flags & KP_FLAG_UNPROVEN &&
 		   !kp_decisions_is_proven(&registry->decisions, id)) {
 		standing->state = KP_STATE_DISABLED;
@@ -235,8 +239,7 @@ static int write_all(const struct kp_registry *registry, struct kp_build *build,
 	for (size_t i = 0; i < registry->count; i++)
 		write_plugin(build, registry->plugins[i]);
 	for (size_t i = 0; i < registry->decisions.n_pins; i++)
-		kp_build_pin(build, registry->decisions.pins[i].operation,
-			registry->decisions.pins[i].choice);
+		kp_build_pin(build, &registry->decisions.pins[i]);
 	return 0;
 }
 

@@ -140,6 +140,7 @@ int kp_registry_decide(struct kp_registry *registry, const struct kp_decisions *
 
 	if (kp_decisions_copy(decisions, &copy) < 0)
 		return kp_diag_no_memory(diag);
+	kp_decisions_index_finish(&registry->decided);
 	kp_decisions_finish(&registry->decisions);
 	registry->decisions = copy;
 	registry->dirty = true;

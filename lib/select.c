@@ -61,7 +61,8 @@ static void warn_forced(const struct kp_query *query, struct kp_decision *decisi
 
 	/* Large, and seldom wanted. */
 	exclusions.count = 0;
-	if (!query->request->force || !decision->overridden ||
+	if (!decision->overridden ||
+		(!query->request->force && decision->source != KP_OVERRIDE_PIN) ||
 		kp_predicate_check(query, decision->selected, 0, &exclusions, NULL))
 		return;
 	const struct kp_exclusion *first = &exclusions.items[0];

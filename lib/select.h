@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/decisions.h"
 #include "lib/diag.h"
 #include "lib/family.h"
 #include "lib/platform.h"
@@ -130,6 +131,12 @@ json_t *kp_decision_json(const struct kp_table *table, const struct kp_request *
 json_t *kp_explain_json(const struct kp_table *table, const struct kp_request *request);
 json_t *kp_override_reasons_json(
 	const struct kp_table *table, const struct kp_request *request);
+
+/*
+ * What a pin comes to for requests that its choice's signatures fit: applies, selected,
+ * reasons (Exclusions of the kernel it means; empty when it applies). A new object.
+ */
+json_t *kp_pin_json(const struct kp_table *table, const struct kp_pin *pin);
 
 const char *kp_objective_name(enum kp_objective objective);
 const char *kp_override_source_name(enum kp_override_source source);

@@ -323,11 +323,12 @@ void kp_build_platform(struct kp_build *build, const struct kp_platform *platfor
 	}
 }
 
-void kp_build_pin(struct kp_build *build, const char *operation, const char *choice)
+void kp_build_pin(struct kp_build *build, const struct kp_pin *pin)
 {
-	unsigned char record[KP_PIN_RECORD];
+	unsigned char record[KP_PIN_RECORD] = {0};
 
-	kp_store32(record + KP_PIN_OPERATION, kp_build_text(build, operation));
-	kp_store32(record + KP_PIN_CHOICE, kp_build_text(build, choice));
+	kp_store32(record + KP_PIN_OPERATION, kp_build_text(build, pin->operation));
+	kp_store32(record + KP_PIN_CHOICE, kp_build_text(build, pin->choice));
+	kp_store32(record + KP_PIN_BITS, pin->force ? KP_PIN_FORCE : 0);
 	kp_build_record(build, KP_SECTION_PINS, record, sizeof(record));
 }

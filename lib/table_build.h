@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/decisions.h"
 #include "lib/diag.h"
 #include "lib/family.h"
 #include "lib/intern.h"
@@ -51,7 +52,7 @@ struct kp_kernel_facts {
  */
 void kp_build_families(struct kp_build *build, const struct kp_families *families);
 void kp_build_platform(struct kp_build *build, const struct kp_platform *platform);
-void kp_build_pin(struct kp_build *build, const char *operation, const char *choice);
+void kp_build_pin(struct kp_build *build, const struct kp_pin *pin);
 void kp_build_plugin(struct kp_build *build, const struct kp_plugin_facts *facts);
 void kp_build_kernel(struct kp_build *build, const struct kp_spec *spec,
 	const struct kp_kernel_facts *facts);

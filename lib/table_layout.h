@@ -59,6 +59,8 @@ enum kp_section {
 	KP_SECTIONS
 };
 
+enum { KP_PIN_FORCE = 1 }; /* of KP_PIN_BITS */
+
 /* Offsets of fields in records; the last of each is the record's size. */
 enum {
 	KP_PLUGIN_NAME = 0,
@@ -181,7 +183,8 @@ enum {
 
 	KP_PIN_OPERATION = 0,
 	KP_PIN_CHOICE = 4,
-	KP_PIN_RECORD = 8,
+	KP_PIN_BITS = 8,
+	KP_PIN_RECORD = 12,
 
 	KP_SYMBOL_RECORD = 4,
 	KP_WORD_RECORD = 4,

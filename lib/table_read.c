@@ -69,12 +69,14 @@ uint32_t kp_table_symbol(const struct kp_table *table, const char *text)
 			     : kp_load32(kp_table_record(table, KP_SECTION_SYMBOLS, i));
 }
 
-const char *kp_table_pin(const struct kp_table *table, const char *operation)
+const char *kp_table_pin(const struct kp_table *table, const char *operation, bool *force)
 {
 	size_t i = search(table, KP_SECTION_PINS, KP_PIN_OPERATION, operation);
 	if (i == SIZE_MAX)
 		return NULL;
 	const unsigned char *pin = kp_table_record(table, KP_SECTION_PINS, i);
+	if (force)
+		*force = kp_load32(pin + KP_PIN_BITS) & KP_PIN_FORCE;
 	return kp_table_text(table, kp_load32(pin + KP_PIN_CHOICE));
 }
 

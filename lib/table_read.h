@@ -20,8 +20,9 @@ size_t kp_table_signature(
 	const struct kp_table *table, const char *operation, const char *signature);
 /* The offset of a text that something in the table is compared with, or 0. */
 uint32_t kp_table_symbol(const struct kp_table *table, const char *text);
-/* The pin of an operation, or NULL. */
-const char *kp_table_pin(const struct kp_table *table, const char *operation);
+/* The pin of an operation, or NULL; *force (may be NULL): beyond what it declares. */
+const char *kp_table_pin(
+	const struct kp_table *table, const char *operation, bool *force);
 
 /* The record of the operation's family, or NULL. */
 const unsigned char *kp_table_family(const struct kp_table *table, size_t operation);

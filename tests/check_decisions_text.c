@@ -25,7 +25,15 @@ START_TEST(the_text_comes_back_without_what_is_for_this_run)
 	disable(&d, "slow", "too \"slow\"\n\u00e9", false);
 	disable(&d, "now", "", true);
 	ck_assert_int_eq(kp_decisions_identify(&d, "slow", "d1", "pkg", &changed), 0);
-	ck_assert_int_eq(kp_decisions_pin(&d, "gemm/mm", "x86/mm", 42, 7, &changed), 0);
+	ck_assert_int_eq(
+		kp_decisions_pin(&d, "gemm/mm", "x86/mm", false, 42, 7, &changed), 0);
+	ck_assert_int_eq(
+		kp_decisions_pin(&d, "norm/rms", "fast", true, 43, 0, &changed), 0);
+	ck_assert_int_eq(kp_decisions_rule(
+				 &d, "gemm/mm", "slow", "\"why\"", 9, 7, false, &changed),
+		0);
+	ck_assert_int_eq(
+		kp_decisions_rule(&d, "gemm/mm", "now", "", 9, 7, true, &changed), 0);
 	ck_assert_int_eq(kp_decisions_prove(&d, "neon/mm", true, &changed), 0);
 	char *text = kp_decisions_print(&d);
 	ck_assert_ptr_nonnull(strstr(text, "\"kplug-decisions/1\""));
@@ -40,6 +48,11 @@ START_TEST(the_text_comes_back_without_what_is_for_this_run)
 	ck_assert_str_eq(back.disabled[0].package, "pkg");
 	ck_assert_int_eq(back.pins[0].at, 42);
 	ck_assert_str_eq(back.pins[0].choice, "x86/mm");
+	ck_assert(!back.pins[0].force && back.pins[1].force);
+	ck_assert_uint_eq(back.n_rules, 1);
+	ck_assert_str_eq(back.rules[0].name, "gemm/mm/slow");
+	ck_assert_str_eq(back.rules[0].reason, "\"why\"");
+	ck_assert_int_eq(back.rules[0].at, 9);
 	ck_assert(kp_decisions_is_proven(&back, "neon/mm"));
 	char *again = kp_decisions_print(&back);
 	ck_assert_str_eq(text, again);
@@ -93,6 +106,14 @@ static const struct {
 	{HEAD "\"disabled\":[],\"enabled\":[],\"pins\":["
 	      "{\"operation\":\"o\",\"choice\":\"a\",\"at\":1,\"uid\":0},\n"
 	      "{\"operation\":\"o\",\"choice\":\"b\",\"at\":1,\"uid\":0}]}",
+		"bad_decisions", 3},
+	{HEAD "\"disabled\":[],\"enabled\":[],\"pins\":["
+	      "{\"operation\":\"o\",\"choice\":\"a\",\"at\":1,\"uid\":0,\"force\":1}]}",
+		"bad_decisions", 2},
+	{HEAD "\"disabled\":[],\"enabled\":[],\"pins\":[],\"solutions\":{}}",
+		"bad_decisions", 2},
+	{HEAD "\"disabled\":[],\"enabled\":[],\"pins\":[],\n\"solutions\":["
+	      "{\"operation\":\"o\",\"solution\":\"a\",\"reason\":\"\",\"at\":1}]}",
 		"bad_decisions", 3},
 };
 

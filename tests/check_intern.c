@@ -48,6 +48,7 @@ static const enum kp_section sections[] = {
 /* As if so much had been added: it would take a gigabyte to do so. */
 START_TEST(a_section_that_is_full_is_no_want_of_memory)
 {
+	char operation[] = "gemm/mm", choice[] = "fast";
 	struct kp_build build = {.failed = false};
 	struct kp_diag diag;
 	size_t size;
@@ -55,7 +56,7 @@ START_TEST(a_section_that_is_full_is_no_want_of_memory)
 
 	build.sections[sections[_i]].size = KP_INTERN_MOST;
 	(void)kp_build_symbol(&build, "text");
-	kp_build_pin(&build, "gemm/mm", "fast");
+	kp_build_pin(&build, &(struct kp_pin){.operation = operation, .choice = choice});
 	ck_assert_int_eq(kp_build_finish(&build, 1, &bytes, &size, &diag), -1);
 	ck_assert_str_eq(diag.code, "table_too_large");
 }

@@ -117,8 +117,8 @@ static bool decide_all(struct row *row)
 			    decisions, json_string_value(value), true, &changed) < 0)
 			return broken(row, "enabled", "memory");
 	json_object_foreach ((json_t *)(uintptr_t)setting(row, "pins"), name, value)
-		if (kp_decisions_pin(decisions, name, json_string_value(value), 1, 0,
-			    &changed) < 0)
+		if (kp_decisions_pin(decisions, name, json_string_value(value), false, 1,
+			    0, &changed) < 0)
 			return broken(row, "pins", "memory");
 	if (!world_decide(row->world))
 		return broken(row, "decide", row->world->error);

@@ -62,8 +62,9 @@ static struct world *rich_world(void)
 		ck_assert(world_put(world, plugin));
 	ck_assert(world_put(world, rich));
 	json_decref(rich);
-	ck_assert_int_eq(
-		kp_decisions_pin(&world->decisions, "gemm/mm", "off", 1, 0, &changed), 0);
+	ck_assert_int_eq(kp_decisions_pin(&world->decisions, "gemm/mm", "off", false, 1,
+				 0, &changed),
+		0);
 	ck_assert_int_eq(kp_decisions_disable(&world->decisions, "triton", "slow", 1, 0,
 				 false, &changed),
 		0);
