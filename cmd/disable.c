@@ -8,6 +8,7 @@
 #include "cmd/field.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
+#include "cmd/solution.h"
 
 static const struct question disabling = {
 	"Disable", {{"changed", KP_JSON_BOOLEAN, true}}};
@@ -149,7 +150,8 @@ static int disable_each(struct session *session, bool *as_asked)
 
 static int run_disable(struct session *session)
 {
-	return run_changes(session, disable_each);
+	return solution_is_asked(session) ? solution_disable(session)
+					  : run_changes(session, disable_each);
 }
 
 /* ---- enable ------------------------------------------------------------------ */
@@ -255,6 +257,8 @@ static int put_enabled(
 	if (status != KP_EXIT_OK)
 		return status;
 	const json_t *plugin = json_object_get(info, "plugin");
+	if (!*enabled && solution_put_obstacle(session, name, plugin))
+		return KP_EXIT_OK;
 	if (!*enabled)
 		return put_obstacle(
 			session, name, field_text(after, "state", "?"), plugin);
@@ -288,13 +292,16 @@ static int enable_each(struct session *session, bool *as_asked)
 
 static int run_enable(struct session *session)
 {
-	return run_changes(session, enable_each);
+	return solution_is_asked(session) ? solution_enable(session)
+					  : run_changes(session, enable_each);
 }
 
 /* ---- is-enabled -------------------------------------------------------------- */
 
 static int run_is_enabled(struct session *session)
 {
+	if (solution_is_asked(session))
+		return solution_ask(session);
 	owned_json *answers = json_array();
 	if (!answers)
 		return output_no_memory(&session->output);
@@ -321,6 +328,12 @@ static int run_is_enabled(struct session *session)
 static const struct option options[] = {
 	{"reason", "TEXT", "why, for those who ask later", false},
 	{"runtime", NULL, "until plugind ends, not for good", false},
+	SOLUTION_OPTION,
+	{NULL, NULL, NULL, false},
+};
+
+static const struct option solution_options[] = {
+	SOLUTION_OPTION,
 	{NULL, NULL, NULL, false},
 };
 
@@ -349,6 +362,7 @@ const struct command enable_command = {
 		"and what to do, where something else keeps it off: a mask, its "
 		"manifest, "
 		"a failure. With several names --json prints {\"changes\": [...]}.",
+	.options = solution_options,
 	.run = run_enable,
 };
 
@@ -362,5 +376,6 @@ const struct command is_enabled_command = {
 		"such, and exits 0 where all are enabled, else 1. With --quiet the exit "
 		"status alone. With several names a line each, and --json prints "
 		"{\"answers\": [...]}.",
+	.options = solution_options,
 	.run = run_is_enabled,
 };

@@ -15,12 +15,12 @@ static const struct {
 	const char *meaning;
 } statuses[] = {
 	{KP_EXIT_OK, "done, or yes"},
-	{KP_EXIT_NO, "no: nothing selected, an override that cannot run, not enabled, a "
-		     "wrong kernel"},
+	{KP_EXIT_NO, "no: nothing selected, an override or a pin that cannot run, not "
+		     "enabled, a wrong kernel"},
 	{KP_EXIT_USAGE, "the command line or what it asks for is wrong"},
 	{KP_EXIT_NO_DAEMON, "no plugind at the socket"},
 	{KP_EXIT_NOT_PERMITTED, "not permitted"},
-	{KP_EXIT_NOT_FOUND, "no such plugin, kernel or operation"},
+	{KP_EXIT_NOT_FOUND, "no such plugin, kernel, solution or operation"},
 	{KP_EXIT_TIMED_OUT, "timed out"},
 	{KP_EXIT_FAILED,
 		"failed: plugind, a worker, a busy bench, or writing the answer"},

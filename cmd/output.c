@@ -214,11 +214,10 @@ static bool is_extreme(const json_t *value)
 	return false;
 }
 
-int output_json(const json_t *value)
+static int put_json(const json_t *value, size_t flags)
 {
 	int digits = is_extreme(value) ? DBL_DECIMAL_DIG : DBL_DIG;
-	owned_text text =
-		json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits));
+	owned_text text = json_dumps(value, flags | JSON_REAL_PRECISION((size_t)digits));
 	if (!text) {
 		(void)fputs("{\"error\": {\"code\": \"no_memory\", "
 			    "\"message\": \"memory is exhausted\", \"object\": \"\"}}\n",
@@ -227,6 +226,22 @@ int output_json(const json_t *value)
 	}
 	put_escaped(text);
 	return KP_EXIT_OK;
+}
+
+int output_json(const json_t *value)
+{
+	return put_json(value, JSON_INDENT(2));
+}
+
+int output_json_line(const json_t *value)
+{
+	int status = put_json(value, JSON_COMPACT);
+	return output_flush() ? status : KP_EXIT_FAILED;
+}
+
+bool output_flush(void)
+{
+	return fflush(stdout) == 0 && !ferror(stdout);
 }
 
 /* ---- failures ---------------------------------------------------------------- */

@@ -65,6 +65,11 @@ void output_progress(const struct output *output, const char *format, ...)
  */
 int output_json(const json_t *value);
 
+/* The same as one line of many, for commands that tell as they go; flushed. */
+int output_json_line(const json_t *value);
+/* Nobody waits for what was printed so far; false: it cannot be written. */
+bool output_flush(void);
+
 /*
  * Says why nothing, or no more, was done: `pluginctl: what: why` on stderr or
  * {"error": {...}} on stdout, with "changes" in it where there were some. Returns

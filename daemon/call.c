@@ -16,6 +16,7 @@ struct call {
 	enum role role;
 	unsigned uid;
 	void (*gone)(void *context);
+	void (*drained)(void *context);
 	void *gone_context;
 };
 
@@ -72,6 +73,22 @@ void call_on_gone(struct call *call, void (*gone)(void *context), void *context)
 {
 	call->gone = gone;
 	call->gone_context = context;
+}
+
+void call_on_drained(struct call *call, void (*drained)(void *context))
+{
+	call->drained = drained;
+}
+
+size_t call_unread(const struct call *call)
+{
+	return call->client ? client_unread(call->client) : 0;
+}
+
+void call_drained(struct call *call)
+{
+	if (call->drained)
+		call->drained(call->gone_context);
 }
 
 static void send_message(struct call *call, char *message, size_t size)

@@ -17,4 +17,7 @@ struct call *call_new(struct client *client, struct kp_call_message *message);
  */
 void call_leave(struct call *call);
 
+/* The client has read all that it was sent. */
+void call_drained(struct call *call);
+
 #endif

@@ -76,6 +76,11 @@ uint64_t client_silent_since(const struct client *client)
 	return client->call || client->first ? UINT64_MAX : client->heard_ms;
 }
 
+size_t client_unread(const struct client *client)
+{
+	return client->unsent;
+}
+
 static void client_free(uv_handle_t *handle)
 {
 	struct client *client = handle->data;
@@ -384,6 +389,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		client_close(client);
 		return;
 	}
+	if (client->call && !client->first)
+		call_drained(client->call);
 	if (events & UV_DISCONNECT && client->call)
 		look_whether_gone(client);
 	if (events & UV_READABLE && !client->call && !client->closing)

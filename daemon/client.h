@@ -48,4 +48,7 @@ unsigned client_uid(const struct client *client);
 /* When it last sent something (of uv_now); UINT64_MAX while it waits for a reply. */
 uint64_t client_silent_since(const struct client *client);
 
+/* Bytes that wait to be sent. */
+size_t client_unread(const struct client *client);
+
 #endif

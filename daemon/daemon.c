@@ -11,8 +11,10 @@
 
 #include "daemon/decision.h"
 #include "daemon/devices.h"
+#include "daemon/event.h"
 #include "daemon/idl.h"
 #include "daemon/inputs.h"
+#include "daemon/monitor.h"
 #include "daemon/options.h"
 #include "daemon/pipeline.h"
 #include "daemon/pool.h"
@@ -42,6 +44,7 @@ const struct kp_table *daemon_table(struct daemon *daemon)
 	if (decision_catch_up(daemon, &diag) < 0 ||
 		generation_publish(&daemon->generation, daemon->registry, &diag) < 0)
 		log_diag(&daemon->log, LOG_ERROR, &diag);
+	event_generation(daemon);
 	return &daemon->generation.table;
 }
 
@@ -64,6 +67,9 @@ void daemon_changed(struct daemon *daemon)
 	if (daemon->closing)
 		return;
 	keep_table(daemon);
+	/* Those who watch learn of a generation when there is one, not when one asks. */
+	if (monitors_are_there(daemon->monitors))
+		daemon_table(daemon);
 	waits_look(daemon);
 }
 
@@ -121,6 +127,7 @@ static void on_change(void *context, const struct kp_change *change)
 
 	if (daemon->scan)
 		scan_note_change(daemon->scan, change);
+	event_state(daemon, change);
 	if (change->is_gone)
 		log_line(&daemon->log, LOG_INFO, "%s: gone", change->plugin);
 	else if (change->code)
@@ -203,6 +210,8 @@ static void daemon_finish(struct daemon *daemon)
 	(void)uv_loop_close(&daemon->loop);
 	scan_free(daemon->scan);
 	devices_free(daemon->devices);
+	monitors_free(daemon->monitors);
+	events_free(daemon->events);
 	generation_finish(&daemon->generation);
 	kp_registry_free(daemon->registry);
 	kp_decisions_finish(&daemon->decisions);
@@ -316,6 +325,7 @@ static void on_pipeline_warning(void *context, const struct kp_diag *warning)
 {
 	struct daemon *daemon = context;
 	log_diag(&daemon->log, LOG_WARNING, warning);
+	event_damage(daemon, warning);
 }
 
 static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
@@ -327,7 +337,8 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 		&(struct pool_options){.worker = options->worker, .slots = slots()});
 	daemon->scan = daemon->pool ? scan_new(daemon, diag) : NULL;
 	daemon->devices = devices_new(daemon);
-	if (!daemon->scan || !daemon->devices || asprintf(&store, "%s/store", options->state_dir) < 0)
+	if (!daemon->scan || !daemon->devices ||
+		asprintf(&store, "%s/store", options->state_dir) < 0)
 		return kp_diag_no_memory(diag);
 	daemon->pipeline = pipeline_new(&daemon->loop, daemon->pool,
 		&(struct pipeline_options){.plugin_dir = options->plugin_dir,
@@ -350,10 +361,19 @@ static void start_watch(struct daemon *daemon)
 		kp_diags_add(&daemon->warnings, &diag);
 }
 
-static void log_warnings(struct log *log, const struct kp_diags *warnings)
+static void log_warnings(struct daemon *daemon, const struct kp_diags *warnings)
 {
-	for (size_t i = 0; i < warnings->count; i++)
-		log_diag(log, LOG_WARNING, &warnings->items[i]);
+	for (size_t i = 0; i < warnings->count; i++) {
+		log_diag(&daemon->log, LOG_WARNING, &warnings->items[i]);
+		event_damage(daemon, &warnings->items[i]);
+	}
+}
+
+static int start_events(struct daemon *daemon, struct kp_diag *diag)
+{
+	daemon->events = events_new();
+	daemon->monitors = daemon->events ? monitors_new(daemon) : NULL;
+	return daemon->monitors ? 0 : kp_diag_no_memory(diag);
 }
 
 static int start(struct daemon *daemon, struct kp_diag *diag)
@@ -363,15 +383,15 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 	if (read_inputs(daemon, diag) < 0)
 		return DAEMON_MISCONFIGURED;
 	/* Whoever can connect can also rely on an orderly end. */
-	if (start_signals(daemon, diag) < 0 ||
+	if (start_signals(daemon, diag) < 0 || start_events(daemon, diag) < 0 ||
 		state_open(&daemon->loop, options->state_dir, options->system,
 			&daemon->state, diag) < 0 ||
 		server_open(daemon, options->socket, &daemon->server, diag) < 0 ||
 		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0)
 		return DAEMON_FAILED;
 	start_watch(daemon);
-	log_warnings(&daemon->log, &daemon->warnings);
-	log_warnings(&daemon->log, &daemon->lost);
+	log_warnings(daemon, &daemon->warnings);
+	log_warnings(daemon, &daemon->lost);
 	devices_start(daemon->devices);
 	scan_request(daemon->scan, NULL, NULL);
 	return 0;

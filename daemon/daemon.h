@@ -21,7 +21,9 @@
 
 struct bench;
 struct devices;
+struct events;
 struct idl;
+struct monitors;
 struct options;
 struct pipeline;
 struct pool;
@@ -44,6 +46,8 @@ struct daemon {
 	bool is_behind; /* the registry may hold others: decision_catch_up */
 	struct generation generation;
 	struct waits waits;
+	struct events *events;
+	struct monitors *monitors;
 	struct state *state;
 	struct server *server;
 	struct pool *pool;

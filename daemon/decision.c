@@ -3,6 +3,7 @@
 #include "daemon/decision.h"
 
 #include "daemon/daemon.h"
+#include "daemon/event.h"
 
 static int bring_in_force(
 	struct daemon *daemon, struct kp_decisions *next, struct kp_diag *diag)
@@ -14,7 +15,10 @@ static int bring_in_force(
 		return kp_diag_no_memory(diag);
 	if (kp_registry_decide(daemon->registry, next, daemon_now(), diag) < 0)
 		return -1;
-	return generation_publish(&daemon->generation, daemon->registry, diag);
+	if (generation_publish(&daemon->generation, daemon->registry, diag) < 0)
+		return -1;
+	event_generation(daemon);
+	return 0;
 }
 
 int decision_enforce(

@@ -25,7 +25,7 @@ struct method {
 /* Row tables, each ended by a row without a name. */
 extern const struct method method_list[], method_select[], method_decide[],
 	method_reload[], method_status[], method_bench[], method_devices[],
-	method_verify[];
+	method_verify[], method_pin[], method_monitor[];
 
 /* Fails a call whose plan (bench_plan.h) could not be made; offers the nearest operation.
  */
@@ -75,5 +75,9 @@ void call_fail_with(struct call *call, const char *error, json_t *parameters);
  * the call is then gone.
  */
 void call_on_gone(struct call *call, void (*gone)(void *context), void *context);
+/* With the same context: the client has read all that it was sent. */
+void call_on_drained(struct call *call, void (*drained)(void *context));
+/* Bytes that were sent to the client and that it has not read yet. */
+size_t call_unread(const struct call *call);
 
 #endif

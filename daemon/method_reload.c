@@ -3,11 +3,13 @@
 #include "daemon/method.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/daemon.h"
 #include "daemon/devices.h"
+#include "daemon/event.h"
 #include "daemon/scan.h"
 #include "daemon/settle.h"
 #include "daemon/wait.h"
@@ -129,6 +131,24 @@ static json_t *outcome(
 	return in_order(plugins);
 }
 
+static size_t count(const json_t *reply, const char *key)
+{
+	return json_array_size(json_object_get(reply, key));
+}
+
+static void tell_others(
+	struct daemon *daemon, const struct call *call, const json_t *reply)
+{
+	char text[96];
+
+	(void)snprintf(text, sizeof(text), "%zu added, %zu changed, %zu removed",
+		count(reply, "added"), count(reply, "changed"), count(reply, "removed"));
+	event_cause_begin(daemon, call_uid(call));
+	event_note(daemon, "reload", kp_json_text(call_parameters(call), "name"), NULL,
+		text);
+	event_cause_end(daemon);
+}
+
 static void answer_reload(struct daemon *daemon, struct call *call, void *context)
 {
 	const struct reloaded *reloaded = context;
@@ -140,6 +160,7 @@ static void answer_reload(struct daemon *daemon, struct call *call, void *contex
 		call_reply(call, NULL);
 		return;
 	}
+	tell_others(daemon, call, reloaded->reply);
 	(void)json_object_set_new(reloaded->reply, "generation",
 		json_integer((json_int_t)daemon->generation.number));
 	call_reply(call, json_incref(reloaded->reply));
@@ -249,7 +270,10 @@ static void retry_named(struct daemon *daemon, struct call *call)
 		fail_no_plugin(daemon, call, name);
 		return;
 	}
-	if (scan_retry(daemon->scan, name, &diag) < 0) {
+	event_cause_begin(daemon, call_uid(call));
+	int started = scan_retry(daemon->scan, name, &diag);
+	event_cause_end(daemon);
+	if (started < 0) {
 		call_fail(call, &diag, NULL);
 		return;
 	}

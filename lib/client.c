@@ -2,6 +2,7 @@
 /* Connecting to plugind, sending a call and waiting for its replies. */
 #include "lib/client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@
 struct kp_client {
 	int fd;
 	int timeout_ms;
+	int stop;    /* ends waits when it can be read; negative: none */
 	bool broken; /* replies can no longer be told apart */
 	char *path;
 	struct kp_frame frame;
@@ -101,6 +103,7 @@ static int wrap(int fd, const char *path, int timeout_ms, struct kp_client **cli
 	*new = (struct kp_client){
 		.fd = fd,
 		.timeout_ms = timeout_ms,
+		.stop = -1,
 		.path = copy,
 		.frame.limit = KP_REPLY_BYTES,
 	};
@@ -202,6 +205,11 @@ void kp_client_set_timeout(struct kp_client *client, int timeout_ms)
 	client->timeout_ms = timeout_ms;
 }
 
+void kp_client_set_stop(struct kp_client *client, int fd)
+{
+	client->stop = fd;
+}
+
 /* ---- calling ----------------------------------------------------------------- */
 
 static int64_t deadline_of(const struct kp_client *client)
@@ -219,12 +227,18 @@ static int disconnected(struct kp_client *client, const char *why, struct kp_dia
 static int wait_for(
 	struct kp_client *client, short events, int64_t deadline, struct kp_diag *diag)
 {
-	struct pollfd wanted = {.fd = client->fd, .events = events};
+	struct pollfd wanted[] = {{.fd = client->fd, .events = events},
+		{.fd = client->stop, .events = POLLIN}};
 	for (;;) {
 		int64_t left = deadline == INT64_MAX ? -1 : deadline - kp_clock_ms();
 		if (deadline != INT64_MAX && left < 0)
 			left = 0;
-		int n = poll(&wanted, 1, left > INT32_MAX ? INT32_MAX : (int)left);
+		int n = poll(wanted, 2, left > INT32_MAX ? INT32_MAX : (int)left);
+		if (n > 0 && wanted[1].revents) {
+			client->broken = true;
+			return kp_diag_set(diag, "interrupted", client->path,
+				"the wait for plugind at %s was ended", client->path);
+		}
 		if (n > 0)
 			return 0;
 		if (n < 0 && errno != EINTR)
@@ -238,19 +252,49 @@ static int wait_for(
 		client->timeout_ms / 1000.0);
 }
 
+/* What is left of a call; the descriptors go with its first bytes. */
+struct outgoing {
+	const char *text;
+	size_t size, n_fds;
+	const int *fds;
+};
+
+static ssize_t send_some(const struct kp_client *client, const struct outgoing *out)
+{
+	union {
+		char bytes[CMSG_SPACE(KP_CLIENT_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control = {.bytes = {0}};
+	struct iovec iov = {(void *)(uintptr_t)out->text,
+		out->size < SENT_AT_ONCE ? out->size : SENT_AT_ONCE};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+	size_t size = out->n_fds * sizeof(int);
+
+	if (out->n_fds > 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = CMSG_SPACE(size);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(header), out->fds, size);
+	}
+	return sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /*
  * A peer that has closed may have said why before: what is there is read, so
  * a broken pipe is no failure yet.
  */
-static int send_all(struct kp_client *client, const char *text, size_t size,
-	int64_t deadline, struct kp_diag *diag)
+static int send_all(struct kp_client *client, struct outgoing *out, int64_t deadline,
+	struct kp_diag *diag)
 {
-	while (size > 0) {
-		size_t piece = size < SENT_AT_ONCE ? size : SENT_AT_ONCE;
-		ssize_t n = send(client->fd, text, piece, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (out->size > 0) {
+		ssize_t n = send_some(client, out);
 		if (n >= 0) {
-			text += n;
-			size -= (size_t)n;
+			out->text += n;
+			out->size -= (size_t)n;
+			out->n_fds = 0;
 		} else if (errno == EAGAIN) {
 			if (wait_for(client, POLLOUT, deadline, diag) < 0)
 				return -1;
@@ -322,28 +366,37 @@ static int next_reply(struct kp_client *client, int64_t deadline,
 	return parse(client, text, size, reply, diag);
 }
 
+/* `out` has the descriptors of the call, if any. */
 static int start(struct kp_client *client, const char *method, const json_t *parameters,
-	bool more, int64_t deadline, struct kp_diag *diag)
+	bool more, struct outgoing *out, int64_t deadline, struct kp_diag *diag)
 {
 	char name[256];
-	size_t size;
 	if (client->broken)
 		return disconnected(client, "an earlier call failed", diag);
 	(void)snprintf(name, sizeof(name), "%s%s",
 		strchr(method, '.') ? "" : KP_INTERFACE ".", method);
-	owned_text text = kp_call_print(name, parameters, more, &size);
+	owned_text text = kp_call_print(name, parameters, more, &out->size);
 	if (!text)
 		return kp_diag_no_memory(diag);
-	return send_all(client, text, size, deadline, diag);
+	out->text = text;
+	return send_all(client, out, deadline, diag);
+}
+
+static int call_text(struct kp_client *client, const char *method,
+	const json_t *parameters, struct outgoing *out, const char **text, size_t *size,
+	struct kp_diag *diag)
+{
+	int64_t deadline = deadline_of(client);
+	if (start(client, method, parameters, false, out, deadline, diag) < 0)
+		return -1;
+	return next_text(client, deadline, text, size, diag);
 }
 
 int kp_client_call_text(struct kp_client *client, const char *method,
 	const json_t *parameters, const char **text, size_t *size, struct kp_diag *diag)
 {
-	int64_t deadline = deadline_of(client);
-	if (start(client, method, parameters, false, deadline, diag) < 0)
-		return -1;
-	return next_text(client, deadline, text, size, diag);
+	struct outgoing out = {.n_fds = 0};
+	return call_text(client, method, parameters, &out, text, size, diag);
 }
 
 int kp_client_parse(struct kp_client *client, const char *text, size_t size,
@@ -363,21 +416,31 @@ int kp_client_parse(struct kp_client *client, const char *text, size_t size,
 	return 0;
 }
 
+int kp_client_call_fds(struct kp_client *client, const char *method,
+	const json_t *parameters, const int *fds, size_t n_fds,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+{
+	struct outgoing out = {.fds = fds, .n_fds = n_fds};
+	const char *text;
+	size_t size;
+	assert(n_fds <= KP_CLIENT_FDS);
+	if (call_text(client, method, parameters, &out, &text, &size, diag) < 0)
+		return -1;
+	return kp_client_parse(client, text, size, reply, diag);
+}
+
 int kp_client_call(struct kp_client *client, const char *method, const json_t *parameters,
 	struct kp_reply_message *reply, struct kp_diag *diag)
 {
-	const char *text;
-	size_t size;
-	if (kp_client_call_text(client, method, parameters, &text, &size, diag) < 0)
-		return -1;
-	return kp_client_parse(client, text, size, reply, diag);
+	return kp_client_call_fds(client, method, parameters, NULL, 0, reply, diag);
 }
 
 int kp_client_call_more(struct kp_client *client, const char *method,
 	const json_t *parameters, struct kp_reply_message *reply, struct kp_diag *diag)
 {
+	struct outgoing out = {.n_fds = 0};
 	int64_t deadline = deadline_of(client);
-	if (start(client, method, parameters, true, deadline, diag) < 0)
+	if (start(client, method, parameters, true, &out, deadline, diag) < 0)
 		return -1;
 	return next_reply(client, deadline, reply, diag);
 }

@@ -57,4 +57,20 @@ int kp_client_call_more(struct kp_client *client, const char *method,
 int kp_client_next(struct kp_client *client, struct kp_reply_message *reply,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/*
+ * Ends a wait, with the code interrupted, once this descriptor (borrowed) can be read;
+ * negative: none. Such a connection is of no more use.
+ */
+void kp_client_set_stop(struct kp_client *client, int fd);
+
+/*
+ * The same as kp_client_call with descriptors that travel with the call, at most
+ * KP_CLIENT_FDS; they stay the caller's.
+ */
+enum { KP_CLIENT_FDS = 4 };
+int kp_client_call_fds(struct kp_client *client, const char *method,
+	const json_t *parameters, const int *fds, size_t n_fds,
+	struct kp_reply_message *reply, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
 #endif

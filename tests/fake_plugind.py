@@ -217,6 +217,49 @@ VERIFIED = {
     "tolerance": 1e-5,
 }
 
+PINNED = {
+    "operation": "gemm/mm",
+    "choice": "x86/mm",
+    "at": 1700000000,
+    "uid": 0,
+    "force": False,
+    "applies": False,
+    "selected": "reference/mm",
+    "reasons": [
+        {"code": "kernel_disabled", "required": "active", "actual": "off", "source": "operator"}
+    ],
+}
+PIN = {
+    "operation": "gemm/mm",
+    "choice": "x86/mm",
+    "force": False,
+    "changed": True,
+    "previous": None,
+    "generation": 9,
+    "applies": True,
+    "selected": "x86/mm",
+    "reasons": [],
+}
+MONITOR = {
+    "boot": "0123456789abcdef0123456789abcdef",
+    "sequence": 1,
+    "event": {
+        "sequence": 1,
+        "at": 1700000000,
+        "kind": "state",
+        "name": "x86",
+        "object": None,
+        "from": "active",
+        "to": "failed",
+        "code": "killed_by_signal",
+        "message": "it was killed by SIGSEGV",
+        "uid": None,
+        "generation": 9,
+    },
+    "gap": False,
+    "unknown": 0,
+    "present": None,
+}
 REPLIES = {
     "List": {
         "plugins": [
@@ -241,6 +284,13 @@ REPLIES = {
     "Disable": {"name": "x86", "changed": True, "generation": 8},
     "Enable": {"name": "x86", "changed": True, "generation": 9},
     "IsEnabled": {"name": "x86", "enabled": True, "state": "enabled"},
+    "Pin": PIN,
+    "Unpin": {"operation": "gemm/mm", "changed": True, "previous": "fast", "generation": 9},
+    "Pins": {"pins": [dict(PINNED)], "pending": []},
+    "Monitor": [
+        {"parameters": dict(MONITOR, event=None), "continues": True},
+        {"parameters": dict(MONITOR)},
+    ],
     "Reload": {"added": ["new"], "changed": [], "removed": ["old"], "generation": 9},
     "Retry": {"plugin": plugin("x86"), "generation": 9},
     "Status": STATUS,

@@ -10,7 +10,7 @@ from pluginctl import LIMIT_S, PLUGINCTL, Case, call, environment
 
 COMMANDS = (
     "list info kernels devices select why bench verify disable enable is-enabled mask unmask "
-    "reload retry cat new install uninstall schema status version help"
+    "pin unpin pins reload retry cat new install uninstall schema monitor status version help"
 ).split()
 
 

@@ -75,6 +75,10 @@ class Replies(unittest.TestCase):
         self.check("reply.IsEnabled", "is-enabled", "other")
         self.check("reply.Reload", "reload")
         self.check("reply.Retry", "retry", "good")
+        self.check("reply.Pin", "pin", GEMM, "good/mm")
+        self.check("reply.Pins", "pins")
+        self.check("reply.Monitor", "monitor", "--since", "0", "--count", "1")
+        self.check("reply.Unpin", "unpin", GEMM)
 
     def test_what_pluginctl_composes_itself_is_as_published(self):
         self.check("version", "version")
