@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/bench_device.h"
 #include "daemon/bench_rows.h"
 #include "daemon/bench_source.h"
 #include "daemon/bench_traits.h"
@@ -181,7 +182,7 @@ int bench_plan_make(struct bench_plan *plan, const struct kp_table *table,
 		if (bench_rows_add(plan, table, registry, parameters, i, diag) < 0)
 			return -1;
 	if (plan->n_rows > 0)
-		return 0;
+		return bench_devices_find(plan, table, diag);
 	return kp_diag_set(diag, "no_such_kernel", plan->family->operation,
 		"there is no kernel of %s here", plan->family->operation);
 }

@@ -42,6 +42,7 @@ struct bench_row {
 	const char *verdict;
 	char *message;
 	json_t *details; /* of the task that is done with it; or NULL */
+	json_t *device;	 /* of the job: null for the CPU; NULL: not known yet */
 	bool is_forced;	 /* run though selection would not take it: it was named */
 
 	/* While it is done. */

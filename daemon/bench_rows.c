@@ -16,6 +16,7 @@ void bench_row_finish(struct bench_row *row)
 	bench_taken_finish(&row->taken);
 	json_decref(row->run);
 	json_decref(row->details);
+	json_decref(row->device);
 	free(row->message);
 }
 

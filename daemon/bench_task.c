@@ -41,13 +41,14 @@ json_t *bench_job_json(const struct bench_plan *plan, const struct bench_row *ro
 	const char *task, const struct bench_source *source)
 {
 	const struct bench_task *what = plan->task;
-	json_t *job =
-		json_pack("{s:s, s:s, s:s, s:s, s:O?, s:O, s:s, s:O, s:O, s:I, s:f}",
-			"kind", what->kind, "task", task, "stored", source->stored,
-			"kernel", strchr(source->id, '/') + 1, "config", source->config,
-			"family", plan->family->root, "signature", plan->signature,
-			"shape", json_array_get(plan->shapes, row->shape), "attributes",
-			plan->attributes, "seed", plan->seed, "time_s", plan->time_s);
+	json_t *job = json_pack(
+		"{s:s, s:s, s:s, s:s, s:O?, s:O, s:s, s:O, s:O, s:I, s:f, s:O?}", "kind",
+		what->kind, "task", task, "stored", source->stored, "kernel",
+		strchr(source->id, '/') + 1, "config", source->config, "family",
+		plan->family->root, "signature", plan->signature, "shape",
+		json_array_get(plan->shapes, row->shape), "attributes", plan->attributes,
+		"seed", plan->seed, "time_s", plan->time_s, "device",
+		source == &row->source ? row->device : NULL);
 	json_t *more = what->more ? what->more(plan, row) : json_object();
 	bool complete = json_object_update(job, more) == 0;
 

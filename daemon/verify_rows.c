@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/bench_device.h"
 #include "daemon/bench_rows.h"
 #include "lib/json.h"
 #include "lib/select.h"
@@ -193,6 +194,8 @@ int verify_rows_settle(struct bench_plan *plan, const struct kp_table *table,
 	for (size_t i = 0; i < shapes; i++)
 		if (settle_shape(plan, table, i, is_named, diag) < 0)
 			return -1;
+	if (bench_devices_find(plan, table, diag) < 0)
+		return -1;
 	for (size_t i = 0; i < plan->n_rows; i++) {
 		plan->rows[i].details = json_pack("{s:[]}", "grown");
 		if (!plan->rows[i].details)

@@ -35,6 +35,7 @@
 #include "lib/json.h"
 
 struct measuring {
+	struct device device;
 	struct measure_case c;
 	struct measure_kernel kernel;
 	struct measure_times times;
@@ -222,7 +223,8 @@ static int work(struct measuring *measuring, const struct report *report,
 	bool is_reference = task && strcmp(task, "reference") == 0;
 
 	report_stage(report, "bench inputs");
-	if (measure_case_init(&measuring->c, job, diag) < 0 ||
+	if (device_open(&measuring->device, job, diag) < 0 ||
+		measure_case_init(&measuring->c, job, &measuring->device, diag) < 0 ||
 		measure_case_map(&measuring->c, KP_CONTIGUOUS, diag) < 0 ||
 		measure_case_fill(&measuring->c, measuring->c.seed, diag) < 0)
 		return -1;
@@ -230,7 +232,8 @@ static int work(struct measuring *measuring, const struct report *report,
 		measure_result_map(&measuring->c, fds[0], 1, diag) < 0)
 		return -1;
 	fences_watch(&measuring->c.fences, report->fd, report->mark);
-	if (measure_kernel_open(&measuring->kernel, report, job, diag) < 0 ||
+	if (measure_kernel_open(
+		    &measuring->kernel, report, job, &measuring->device, diag) < 0 ||
 		measure_kernel_attach(&measuring->kernel, report, &measuring->c, diag) <
 			0 ||
 		measure_kernel_plan(&measuring->kernel, diag) < 0)

@@ -98,7 +98,7 @@ static int read_role(struct measure_case *c, size_t i, struct kp_diag *diag)
 		return 0;
 	if (kp_layout_of_role(role, &c->shape, &format, &c->plain[i], diag) < 0)
 		return -1;
-	c->tensors[i] = &c->memory[i];
+	c->tensors[i] = &c->passed[i];
 	return 0;
 }
 
@@ -118,8 +118,10 @@ static int check_memory(const struct measure_case *c, struct kp_diag *diag)
 	return 0;
 }
 
-int measure_case_init(struct measure_case *c, const json_t *job, struct kp_diag *diag)
+int measure_case_init(struct measure_case *c, const json_t *job, struct device *device,
+	struct kp_diag *diag)
 {
+	c->device = device;
 	if (read_job(c, job, diag) < 0)
 		return -1;
 	for (size_t i = 0; i < c->family.n_roles; i++)
@@ -127,6 +129,12 @@ int measure_case_init(struct measure_case *c, const json_t *job, struct kp_diag 
 			return -1;
 	memcpy(c->layouts, c->plain, sizeof(c->layouts));
 	return check_memory(c, diag);
+}
+
+/* A role may be for the host whatever the device. */
+static const struct device_kind *kind_of(const struct measure_case *c, size_t i)
+{
+	return c->family.roles[i].space == KP_SPACE_HOST ? &device_host : c->device->kind;
 }
 
 /* Kernels may rely on the alignment of an element, and on no more. */
@@ -142,12 +150,53 @@ static int map_tensor(struct measure_case *c, size_t i, const struct kp_placemen
 		return -1;
 	c->memory[i] =
 		kp_layout_tensor(&c->layouts[i], (char *)c->places[i]->data + shift);
+	c->pieces[i] = (struct device_piece){.name = c->family.roles[i].name,
+		.host = c->places[i]->data,
+		.bytes = c->places[i]->bytes,
+		.align = align};
+	if (kind_of(c, i)->place(c->device, &c->pieces[i], diag) < 0)
+		return -1;
+	c->passed[i] = c->memory[i];
+	c->passed[i].data = (char *)c->pieces[i].address + shift;
+	if (!kind_of(c, i)->is_host)
+		c->passed[i].device = c->device->place;
 	return 0;
+}
+
+static void drop_pieces(struct measure_case *c)
+{
+	for (size_t i = 0; i < c->family.n_roles; i++)
+		if (c->pieces[i].address)
+			kind_of(c, i)->drop(c->device, &c->pieces[i]);
+	while (c->n_more > 0)
+		c->device->kind->drop(c->device, &c->more[--c->n_more]);
+}
+
+struct device_piece *measure_case_add(struct measure_case *c, const char *name,
+	size_t bytes, size_t align, struct kp_diag *diag)
+{
+	struct device_piece *piece = &c->more[c->n_more];
+
+	if (c->n_more == MEASURE_PIECES) {
+		kp_diag_set(diag, "error", name, "more than %d pieces of memory",
+			MEASURE_PIECES);
+		return NULL;
+	}
+	struct fence *fence = fence_add(&c->fences, name, bytes, align, diag);
+	if (!fence)
+		return NULL;
+	*piece = (struct device_piece){
+		.name = fence->name, .host = fence->data, .bytes = bytes, .align = align};
+	if (c->device->kind->place(c->device, piece, diag) < 0)
+		return NULL;
+	c->n_more++;
+	return piece;
 }
 
 int measure_case_map(
 	struct measure_case *c, const struct kp_placement *layout, struct kp_diag *diag)
 {
+	drop_pieces(c);
 	fences_clear(&c->fences);
 	c->drifts = false;
 	for (size_t i = 0; i < c->family.n_roles; i++)
@@ -165,9 +214,10 @@ int measure_case_map(
 			return -1;
 	}
 	for (size_t i = 0; i < c->family.n_roles; i++)
-		if (c->tensors[i] && c->owners[i] != i)
-			c->memory[i] = kp_layout_tensor(
-				&c->layouts[i], c->memory[c->owners[i]].data);
+		if (c->tensors[i] && c->owners[i] != i) {
+			c->memory[i] = c->memory[c->owners[i]];
+			c->passed[i] = c->passed[c->owners[i]];
+		}
 	return 0;
 }
 
@@ -208,26 +258,47 @@ int measure_case_fill(struct measure_case *c, uint64_t seed, struct kp_diag *dia
 			return -1;
 		if (!measure_case_is_output(c, i) && !is_shared(c, i))
 			fence_close(c->places[i]);
+		if (kind_of(c, i)->push(c->device, &c->pieces[i], diag) < 0)
+			return -1;
 	}
 	return 0;
 }
 
 static int poison(struct measure_case *c, size_t i, struct kp_diag *diag)
 {
-	if (!c->tensors[i])
+	bool is_filled = c->family.roles[i].direction == KP_INOUT || is_shared(c, i);
+
+	if (!c->tensors[i] || c->owners[i] != i ||
+		(c->family.roles[i].direction == KP_IN && !is_filled))
 		return 0;
-	if (c->family.roles[i].direction == KP_INOUT || is_shared(c, i))
-		return fill(c, i, diag);
-	if (c->family.roles[i].direction == KP_IN || c->owners[i] != i)
-		return 0;
-	fill_gaps(c, i);
-	return kp_fill_poison(&c->memory[i], diag);
+	if (!is_filled)
+		fill_gaps(c, i);
+	if ((is_filled ? fill(c, i, diag) : kp_fill_poison(&c->memory[i], diag)) < 0)
+		return -1;
+	return kind_of(c, i)->push(c->device, &c->pieces[i], diag);
 }
 
 int measure_case_poison(struct measure_case *c, struct kp_diag *diag)
 {
 	for (size_t i = 0; i < c->family.n_roles; i++)
 		if (poison(c, i, diag) < 0)
+			return -1;
+	return 0;
+}
+
+int measure_case_pull(struct measure_case *c, struct kp_diag *diag)
+{
+	for (size_t i = 0; i < c->family.n_roles; i++) {
+		const struct device_piece *piece = &c->pieces[i];
+		bool is_input = !measure_case_is_output(c, i) && !is_shared(c, i);
+		if (!c->tensors[i] || c->owners[i] != i)
+			continue;
+		if (kind_of(c, i)->check(c->device, piece, is_input, diag) < 0 ||
+			(!is_input && kind_of(c, i)->pull(c->device, piece, diag) < 0))
+			return -1;
+	}
+	for (size_t i = 0; i < c->n_more; i++)
+		if (c->device->kind->check(c->device, &c->more[i], false, diag) < 0)
 			return -1;
 	return 0;
 }

@@ -119,7 +119,7 @@ static int load_kernel(struct measure_kernel *kernel, struct kp_diag *diag)
 		return 0;
 	kp_error_reset(&kernel->error);
 	int status = kernel->functions->load(
-		kernel->call.state, &kernel->device, &device_state, &kernel->error);
+		kernel->call.state, &kernel->device->told, &device_state, &kernel->error);
 	if (measure_kernel_judge(kernel, "load", status, diag) < 0)
 		return -1;
 	kernel->call.device_state = device_state;
@@ -140,7 +140,8 @@ static void make_call(struct measure_kernel *kernel, const struct measure_case *
 		.attrs = c->attributes,
 		.error = &kernel->error,
 		.host = &kernel->host.host,
-		.device = &kernel->device,
+		.device = &kernel->device->told,
+		.stream = kernel->device->stream,
 		.state = state,
 		.device_state = device_state,
 		.generation = 1,
@@ -171,22 +172,48 @@ int measure_kernel_need(struct measure_kernel *kernel,
 		kernel, "need", kernel->functions->need(&call, need), diag);
 }
 
-/* 0 bytes: no memory, NULL. */
+static int check_need(
+	const char *name, uint64_t bytes, uint64_t align, struct kp_diag *diag)
+{
+	if (!(align & (align - 1)) && align <= (1 << 20) && bytes <= PTRDIFF_MAX)
+		return 0;
+	return kp_diag_set(diag, "error", name,
+		"need asks for %llu bytes of %s with alignment %llu",
+		(unsigned long long)bytes, name, (unsigned long long)align);
+}
+
+/* On the device. 0 bytes: no memory, NULL. */
 static int give(struct measure_case *c, const char *name, uint64_t bytes, uint64_t align,
-	void **memory, struct kp_diag *diag)
+	const struct device_piece **piece, void **memory, struct kp_diag *diag)
 {
 	struct kp_diag cause;
 
-	if (align == 0)
-		align = 1;
-	if ((align & (align - 1)) || align > (1 << 20) || bytes > PTRDIFF_MAX)
-		return kp_diag_set(diag, "error", name,
-			"need asks for %llu bytes of %s with alignment %llu",
-			(unsigned long long)bytes, name, (unsigned long long)align);
+	*piece = NULL;
 	*memory = NULL;
+	if (check_need(name, bytes, align, diag) < 0)
+		return -1;
 	if (bytes == 0)
 		return 0;
-	struct fence *fence = fence_add(&c->fences, name, bytes, align, &cause);
+	*piece = measure_case_add(c, name, bytes, align ? align : 1, &cause);
+	if (!*piece)
+		return fail(diag, &cause);
+	*memory = (*piece)->address;
+	return 0;
+}
+
+static int give_host(struct measure_case *c, uint64_t bytes, uint64_t align,
+	void **memory, struct kp_diag *diag)
+{
+	static const char name[] = "host_plan";
+	struct kp_diag cause;
+
+	*memory = NULL;
+	if (check_need(name, bytes, align, diag) < 0)
+		return -1;
+	if (bytes == 0)
+		return 0;
+	struct fence *fence =
+		fence_add(&c->fences, name, bytes, align ? align : 1, &cause);
 	if (!fence)
 		return fail(diag, &cause);
 	*memory = fence->data;
@@ -205,11 +232,12 @@ static int meet_need(
 	call->plan_bytes = need.plan_bytes;
 	call->host_plan_bytes = need.host_plan_bytes;
 	if (give(c, "workspace", need.workspace_bytes, need.workspace_align,
-		    &call->workspace, diag) < 0 ||
-		give(c, "plan", need.plan_bytes, need.plan_align, &call->plan, diag) < 0)
+		    &kernel->workspace, &call->workspace, diag) < 0 ||
+		give(c, "plan", need.plan_bytes, need.plan_align, &kernel->plan,
+			&call->plan, diag) < 0)
 		return -1;
-	return give(c, "host_plan", need.host_plan_bytes, need.host_plan_align,
-		&call->host_plan, diag);
+	return give_host(
+		c, need.host_plan_bytes, need.host_plan_align, &call->host_plan, diag);
 }
 
 int measure_kernel_attach(struct measure_kernel *kernel, const struct report *report,
@@ -224,10 +252,12 @@ int measure_kernel_attach(struct measure_kernel *kernel, const struct report *re
 }
 
 /* Memory that nobody promised to hold anything. */
-static void soil(void *memory, uint64_t bytes)
+static int soil(struct measure_kernel *kernel, const struct device_piece *piece,
+	struct kp_diag *diag)
 {
-	if (memory)
-		memset(memory, 0xff, bytes);
+	if (!kernel->dirty || !piece)
+		return 0;
+	return kernel->device->kind->soil(kernel->device, piece, diag);
 }
 
 int measure_kernel_plan(struct measure_kernel *kernel, struct kp_diag *diag)
@@ -236,10 +266,10 @@ int measure_kernel_plan(struct measure_kernel *kernel, struct kp_diag *diag)
 
 	if (!kernel->functions->plan)
 		return 0;
-	if (kernel->dirty) {
-		soil(call->plan, call->plan_bytes);
-		soil(call->host_plan, call->host_plan_bytes);
-	}
+	if (soil(kernel, kernel->plan, diag) < 0)
+		return -1;
+	if (kernel->dirty && call->host_plan)
+		memset(call->host_plan, 0xff, call->host_plan_bytes);
 	kp_error_reset(&kernel->error);
 	measure_host_reset(&kernel->host);
 	return measure_kernel_judge(
@@ -262,13 +292,12 @@ static int open_host(
 }
 
 int measure_kernel_open(struct measure_kernel *kernel, const struct report *report,
-	const json_t *job, struct kp_diag *diag)
+	const json_t *job, struct device *device, struct kp_diag *diag)
 {
 	const char *kind = json_string_value(json_object_get(job, "kind"));
 
 	kernel->kind = kind ? kind : "";
-	kernel->device =
-		(struct kp_device){KP_SIZED(struct kp_device), .type = KP_DEVICE_CPU};
+	kernel->device = device;
 	if (open_host(kernel, job, diag) < 0)
 		return -1;
 	kernel->host.dirty = kernel->dirty;
@@ -308,15 +337,17 @@ int measure_kernel_run(struct measure_kernel *kernel, struct kp_diag *diag)
 	struct floats before = floats_now(), after;
 
 	kp_error_reset(&kernel->error);
-	if (kernel->dirty) {
-		soil(kernel->call.workspace, kernel->call.workspace_bytes);
+	if (soil(kernel, kernel->workspace, diag) < 0)
+		return -1;
+	if (kernel->dirty)
 		soil_stack();
-	}
 	int status = measure_kernel_call(kernel);
 	after = floats_now();
 	if (!floats_equal(&before, &after)) {
 		kernel->changes_floats = true;
 		floats_restore(&before);
 	}
-	return measure_kernel_judge(kernel, "run", status, diag);
+	if (measure_kernel_judge(kernel, "run", status, diag) < 0)
+		return -1;
+	return kernel->device->kind->wait(kernel->device, diag);
 }

@@ -15,7 +15,7 @@ struct measure_kernel {
 	struct loaded loaded;
 	const struct kp_kernel *functions;
 	struct measure_host host;
-	struct kp_device device;
+	struct device *device;
 	struct kp_error error;
 	struct kp_call call; /* of the case's tensors */
 	const char *kind;    /* of the job, for stages */
@@ -25,16 +25,18 @@ struct measure_kernel {
 	 * left on the stack. Set it before the kernel is opened.
 	 */
 	bool dirty;
+	const struct device_piece *workspace, *plan; /* NULL: none */
 	bool changes_floats; /* a run left another rounding or flushing behind */
 };
 
 /*
  * Loads the plugin ("stored", "config", "threads" of the job), starts it and loads
- * "kernel", as a host does. The codes are verdicts: unavailable, unsupported, error.
- * Zero it first; it must not move afterwards.
+ * "kernel" for the device, as a host does. The codes are verdicts: unavailable,
+ * unsupported, error. Zero it first; it must not move afterwards.
  */
 int measure_kernel_open(struct measure_kernel *kernel, const struct report *report,
-	const json_t *job, struct kp_diag *diag) __attribute__((warn_unused_result));
+	const json_t *job, struct device *device, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 
 /*
  * Asks what it needs for the tensors of the case and gives it that, among the case's

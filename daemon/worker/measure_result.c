@@ -136,7 +136,7 @@ int measure_result_check(struct measure_case *c, struct kp_diag *diag)
 {
 	const unsigned char *expected = c->expected;
 
-	if (fences_check(&c->fences, diag) < 0)
+	if (fences_check(&c->fences, diag) < 0 || measure_case_pull(c, diag) < 0)
 		return -1;
 	for (size_t i = 0; i < c->family.n_roles; i++) {
 		if (!measure_case_is_output(c, i))

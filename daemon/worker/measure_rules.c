@@ -134,6 +134,8 @@ static int expect_stale(struct measure_kernel *kernel, const char *what, json_t 
 
 	kp_error_reset(&kernel->error);
 	int raw = measure_kernel_call(kernel);
+	if (kernel->device->kind->wait(kernel->device, diag) < 0)
+		return -1;
 	if (raw == KP_STALE)
 		return 0;
 	return find(findings, diag, "run with %s returns %s, not KP_STALE", what,
@@ -155,21 +157,20 @@ static int share_plan(struct measure_case *c, const struct kp_call *mine,
 	const struct kp_need *theirs, struct kp_call *call, struct kp_diag *diag)
 {
 	const size_t align = 4096;
-	struct fence *fence;
 
 	call->plan_bytes = theirs->plan_bytes > mine->plan_bytes ? theirs->plan_bytes
 								 : mine->plan_bytes;
 	call->host_plan_bytes = theirs->host_plan_bytes > mine->host_plan_bytes
 					? theirs->host_plan_bytes
 					: mine->host_plan_bytes;
-	if (!(fence = fence_add(
-		      &c->fences, "foreign plan", call->plan_bytes, align, diag)))
+	const struct device_piece *piece =
+		measure_case_add(c, "foreign plan", call->plan_bytes, align, diag);
+	const struct fence *fence = fence_add(
+		&c->fences, "foreign host_plan", call->host_plan_bytes, align, diag);
+	if (!piece || !fence)
 		return -1;
-	call->plan = fence->data;
-	if (!(fence = fence_add(&c->fences, "foreign host_plan", call->host_plan_bytes,
-		      align, diag)))
-		return -1;
-	call->host_plan = fence->data;
+	call->plan = call->plan_bytes > 0 ? piece->address : NULL;
+	call->host_plan = call->host_plan_bytes > 0 ? fence->data : NULL;
 	return 0;
 }
 
@@ -182,7 +183,7 @@ static bool plan_as(struct measure_kernel *kernel, struct measure_case *c,
 	struct kp_diag ignored;
 
 	kp_error_reset(&kernel->error);
-	if (other->load && other->load(call->state, &kernel->device, &device_state,
+	if (other->load && other->load(call->state, &kernel->device->told, &device_state,
 				   &kernel->error) != KP_OK)
 		return false;
 	call->device_state = device_state;
@@ -221,8 +222,9 @@ static int run_unplanned(
 
 	if (call->plan_bytes == 0 && call->host_plan_bytes == 0)
 		return 0;
-	if (call->plan_bytes > 0)
-		memset(call->plan, 0xff, call->plan_bytes);
+	if (kernel->plan &&
+		kernel->device->kind->soil(kernel->device, kernel->plan, diag) < 0)
+		return -1;
 	if (call->host_plan_bytes > 0)
 		memset(call->host_plan, 0xff, call->host_plan_bytes);
 	return expect_stale(kernel, "a plan that it never made", findings, diag);

@@ -187,7 +187,8 @@ static int work(struct verifying *v, const json_t *job, const int *fds, size_t n
 	bool is_reference = task && strcmp(task, "reference") == 0;
 
 	report_stage(v->report, "verify inputs");
-	if (read_lists(v, job, diag) < 0 || measure_case_init(&v->c, job, diag) < 0)
+	if (read_lists(v, job, diag) < 0 || device_open(&v->device, job, diag) < 0 ||
+		measure_case_init(&v->c, job, &v->device, diag) < 0)
 		return -1;
 	if (!is_reference && n_fds > 0 &&
 		measure_result_map(&v->c, fds[0], json_array_size(v->seeds), diag) < 0)
@@ -197,7 +198,7 @@ static int work(struct verifying *v, const json_t *job, const int *fds, size_t n
 	v->kernel.dirty = !is_reference;
 	if (!is_reference)
 		(void)mallopt(M_PERTURB, DIRT);
-	if (measure_kernel_open(&v->kernel, v->report, job, diag) < 0)
+	if (measure_kernel_open(&v->kernel, v->report, job, &v->device, diag) < 0)
 		return -1;
 	verify_swap_threads(v);
 	int failed =

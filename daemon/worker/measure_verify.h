@@ -11,6 +11,7 @@
 #include "daemon/worker/report.h"
 
 struct verifying {
+	struct device device;
 	struct measure_case c;
 	struct measure_kernel kernel;
 	struct kp_parallel *alone;

@@ -8,7 +8,7 @@
  * the host: between the calls it is not mapped for reading.
  *
  * The environment says what there is, read at the first call and by
- * fake_cuda_reset():
+ * fake_cuda_reset(); workers of plugind get CUDA_FAKE_... for KP_FAKE_CUDA_...:
  *
  * KP_FAKE_CUDA_DEVICES  number of devices, 1
  * KP_FAKE_CUDA_ARCH     their compute capability, 9.0

@@ -45,9 +45,20 @@ void fake_die(const char *format, ...)
 	abort();
 }
 
+/* Also as CUDA_FAKE_..., which a worker of plugind gets from the daemon's environment. */
+static const char *setting(const char *name)
+{
+	static const char prefix[] = "KP_FAKE_CUDA_";
+	char other[64];
+	const char *value = getenv(name);
+
+	(void)snprintf(other, sizeof(other), "CUDA_FAKE_%s", name + strlen(prefix));
+	return value ? value : getenv(other);
+}
+
 static long number(const char *name, long preset)
 {
-	const char *text = getenv(name);
+	const char *text = setting(name);
 
 	return text && *text ? strtol(text, NULL, 10) : preset;
 }
@@ -71,9 +82,9 @@ static void read_faults(const char *text)
 
 static void read_settings(void)
 {
-	const char *arch = getenv("KP_FAKE_CUDA_ARCH");
-	const char *order = getenv("KP_FAKE_CUDA_ORDER");
-	const char *path = getenv("KP_FAKE_CUDA_LOG");
+	const char *arch = setting("KP_FAKE_CUDA_ARCH");
+	const char *order = setting("KP_FAKE_CUDA_ORDER");
+	const char *path = setting("KP_FAKE_CUDA_LOG");
 
 	settings = (struct fake_settings){
 		.devices = (int)number("KP_FAKE_CUDA_DEVICES", 1),
@@ -87,7 +98,7 @@ static void read_settings(void)
 	if (settings.devices < 0 || settings.devices > FAKE_DEVICES)
 		fake_die("KP_FAKE_CUDA_DEVICES: 0 to %d expected", FAKE_DEVICES);
 	(void)snprintf(log_path, sizeof(log_path), "%s", path ? path : "");
-	read_faults(getenv("KP_FAKE_CUDA_FAIL"));
+	read_faults(setting("KP_FAKE_CUDA_FAIL"));
 	memset(counters, 0, sizeof(counters));
 	lost = 0;
 	is_read = true;
