@@ -2,7 +2,8 @@
 /*
  * What was found out before: for each library file what it was and what it led
  * to, and verdicts by what they depend on. Kept in one file, CACHE/probe: a line
- * of JSON each, after a first line that names the format. Knows no store.
+ * of JSON each, between a first line that names the format and a last one with the sum
+ * of all before it. Knows no store.
  */
 #ifndef KP_DAEMON_CACHE_H
 #define KP_DAEMON_CACHE_H

@@ -11,18 +11,23 @@
 
 #include "daemon/cache.h"
 #include "lib/file.h"
+#include "lib/hash.h"
 #include "lib/json.h"
 
+enum { END_BYTES = 40 }; /* of the last line */
 static const char file_name[] = "probe";
 static const char damaged_name[] = "probe.damaged";
-static const char format_line[] = "{\"format\":\"kplug-probe/1\"}";
+static const char format_line[] = "{\"format\":\"kplug-probe/2\"}";
 
 static int open_dir(const char *dir)
 {
 	return open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A line is {"file": path, ...} or {"key": key, "verdict": {...}, ...}. */
+/*
+ * A line is {"file": path, ...} or {"key": key, "verdict": {...}, ...}; a sum is judged
+ * by find_end.
+ */
 static int take_line(
 	struct cache *cache, json_t *value, int64_t now, struct kp_diag *diag)
 {
@@ -31,6 +36,8 @@ static int take_line(
 	const char *key = json_string_value(json_object_get(value, "key"));
 	json_t *at = json_object_get(value, "at");
 
+	if (json_object_get(value, "sum"))
+		return 0;
 	if ((!file && !key) || !json_is_integer(at))
 		return kp_diag_set(diag, "cache_damaged", file_name,
 			"a line is neither a file nor a verdict");
@@ -57,12 +64,48 @@ static int read_line(struct cache *cache, const char *line, size_t length,
 	return failed;
 }
 
+/* The last line: a file that was cut or that changed would still be lines of JSON. */
+static int print_end(const char *text, size_t size, char *line, size_t room)
+{
+	char sum[KP_HASH_TEXT];
+
+	return snprintf(line, room, "{\"sum\":\"%s\"}\n", kp_hash_print(text, size, sum));
+}
+
+/* Where the last line begins; NULL: it is not that of the text before it. */
+static const char *find_end(const char *text, size_t size)
+{
+	char line[END_BYTES];
+	const char *end = text + size;
+	const char *last = size > 1 ? memrchr(text, '\n', size - 1) : NULL;
+
+	if (!last)
+		return NULL;
+	last++;
+	int length = print_end(text, (size_t)(last - text), line, sizeof(line));
+	return length == end - last && memcmp(line, last, (size_t)length) == 0 ? last
+									       : NULL;
+}
+
+/* What can be said in particular is said first. */
+static int read_lines(struct cache *cache, const char *line, const char *end, int64_t now,
+	struct kp_diag *diag)
+{
+	for (unsigned number = 2; line < end; number++) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		if (read_line(cache, line, (size_t)(newline - line), number, now, diag) <
+			0)
+			return -1;
+		line = newline + 1;
+	}
+	return 0;
+}
+
 static int read_text(struct cache *cache, const char *text, size_t size, int64_t now,
 	struct kp_diag *diag)
 {
 	const char *end = text + size;
 	size_t first = strlen(format_line);
-	unsigned number = 1;
 
 	if (size <= first || memcmp(text, format_line, first) != 0 || text[first] != '\n')
 		return kp_diag_set(diag, "cache_damaged", file_name,
@@ -70,14 +113,13 @@ static int read_text(struct cache *cache, const char *text, size_t size, int64_t
 	if (end[-1] != '\n')
 		return kp_diag_set(
 			diag, "cache_damaged", file_name, "the last line has no end");
-	for (const char *line = text + first + 1; line < end;) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		if (read_line(cache, line, (size_t)(newline - line), ++number, now,
-			    diag) < 0)
-			return -1;
-		line = newline + 1;
-	}
-	return 0;
+	const char *last = find_end(text, size);
+	if (read_lines(cache, text + first + 1, last ? last : end, now, diag) < 0)
+		return -1;
+	return last ? 0
+		    : kp_diag_set(diag, "cache_damaged", file_name,
+			      "it was cut, or changed: its last line is not the sum "
+			      "of its text");
 }
 
 static int cannot_open(const char *dir, struct kp_diag *diag)
@@ -165,11 +207,15 @@ static bool write_text(FILE *out, const struct cache *cache)
 static char *print(const struct cache *cache, size_t *size)
 {
 	char *text = NULL;
+	char line[END_BYTES];
 	FILE *out = open_memstream(&text, size);
 
 	if (!out)
 		return NULL;
-	bool written = write_text(out, cache);
+	bool written = write_text(out, cache) && fflush(out) == 0;
+	if (written)
+		written = print_end(text, *size, line, sizeof(line)) > 0 &&
+			  fputs(line, out) >= 0;
 	if (fclose(out) == 0 && written)
 		return text;
 	free(text);

@@ -64,6 +64,9 @@ static void set_failure(struct devices *devices, const char *code, const char *m
 
 	(void)snprintf(devices->code, sizeof(devices->code), "%s", code);
 	(void)snprintf(devices->message, sizeof(devices->message), "%s", message);
+	/* Answers that are kept tell of it. */
+	if (is_new)
+		kp_registry_platform_changed(devices->daemon->registry);
 	if (is_new && code[0])
 		log_line(&devices->daemon->log, LOG_WARNING,
 			"the GPUs' driver could not be asked [%s]: %s", code, message);
@@ -107,8 +110,26 @@ static void learn(struct devices *devices)
 		kp_registry_platform_changed(daemon->registry);
 }
 
+/* Reasons are told beside decisions, which are kept until the next generation. */
+static bool reasons_differ(const json_t *before, json_t *after)
+{
+	const char *pci;
+	const json_t *gpu;
+
+	json_object_foreach (after, pci, gpu) {
+		const json_t *said = json_object_get(gpu, "reason");
+		const json_t *old = json_object_get(before, pci);
+		const json_t *told = json_object_get(old, "reason");
+		if (!old || !said != !told || (said && !json_equal(said, told)))
+			return true;
+	}
+	return false;
+}
+
 static void take_answer(struct devices *devices)
 {
+	if (reasons_differ(devices->gpus, devices->new_gpus))
+		kp_registry_platform_changed(devices->daemon->registry);
 	replace(&devices->driver, devices->new_driver);
 	replace(&devices->gpus, devices->new_gpus);
 	devices->at = daemon_now();

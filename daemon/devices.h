@@ -15,6 +15,7 @@
 
 struct daemon;
 struct devices;
+struct kp_device_facts;
 
 struct devices *devices_new(struct daemon *daemon);
 
@@ -44,6 +45,10 @@ struct devices_answer devices_answer(const struct devices *devices);
 /* The parameters of the reply of Devices: all devices, or the one whose id, address or
  * UUID is `only`. New reference; NULL when memory is exhausted. */
 json_t *devices_json(const struct daemon *daemon, const char *only);
+
+/* Why something of a device is not known, as a Reason; NULL: nothing is missing. */
+json_t *devices_reason_json(
+	const struct daemon *daemon, const struct kp_device_facts *device);
 
 /* No further look or question. NULL is fine. */
 void devices_close(struct devices *devices);

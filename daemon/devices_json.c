@@ -69,6 +69,16 @@ static json_t *reason_json(const struct daemon *daemon,
 	return device->arch.known ? NULL : not_reported(device);
 }
 
+json_t *devices_reason_json(
+	const struct daemon *daemon, const struct kp_device_facts *device)
+{
+	const struct devices_answer answer = devices_answer(daemon->devices);
+	const char *address = address_of(device);
+
+	return reason_json(daemon, &answer, device,
+		address ? json_object_get(answer.gpus, address) : NULL);
+}
+
 static const char *state_of(const struct daemon *daemon,
 	const struct kp_device_facts *device, const json_t *reason)
 {

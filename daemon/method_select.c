@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/remarks.h"
 #include "daemon/settle.h"
 #include "lib/json.h"
 #include "lib/message.h"
@@ -38,6 +39,8 @@ static json_t *reply_json(struct daemon *daemon, const struct kp_request *reques
 		return NULL;
 	int result = json_object_set_new(
 		reply, "pending", kp_registry_pending(daemon->registry));
+	if (result == 0)
+		result = remarks_add(daemon, !request->on, reply);
 	if (result == 0 && explain)
 		result = json_object_set_new(
 			reply, "candidates", kp_explain_json(table, request));

@@ -140,11 +140,41 @@ static void keep_wrong(const struct state_place *place, const struct kp_diags *w
 	char text[200];
 	bool is_kept = aside_link(place->dir, state_decisions_name, aside);
 
-	(void)snprintf(text, sizeof(text), "what is right of it holds%s%s",
+	(void)snprintf(text, sizeof(text),
+		"what is right of it holds, and what was off before the last change is "
+		"off%s%s",
 		is_kept ? ", a copy is " : "", is_kept ? aside : "");
 	say_damaged(place, state_decisions_name, &wrong->items[0], text, lost);
 	for (size_t i = 0; i < wrong->count; i++)
 		kp_diags_add(lost, &wrong->items[i]);
+}
+
+/*
+ * What was disabled before the last change, and is not found any more: it may have lost
+ * its name. Turned off once too often is better than on by a letter. -1: no memory.
+ */
+static int hold_old(const struct state_place *place, struct kp_decisions *decisions)
+{
+	struct kp_decisions old = {0};
+	struct kp_diags wrong = {0};
+	struct kp_diag why;
+	bool changed;
+	int failed = 0;
+
+	if (read_decisions(place, state_old_name, &old, &wrong, &why) == PRESENT)
+		for (size_t i = 0; failed == 0 && i < old.n_disabled; i++) {
+			const struct kp_disabled *item = &old.disabled[i];
+			if (kp_decisions_find(decisions, item->name))
+				continue;
+			failed = kp_decisions_disable(decisions, item->name, item->reason,
+				item->at, item->uid, false, &changed);
+			if (failed == 0)
+				failed = kp_decisions_identify(decisions, item->name,
+					item->digest, item->package, &changed);
+		}
+	kp_decisions_finish(&old);
+	kp_diags_finish(&wrong);
+	return failed;
 }
 
 int state_read_decisions(const struct state_place *place, struct kp_decisions *decisions,
@@ -166,8 +196,14 @@ int state_read_decisions(const struct state_place *place, struct kp_decisions *d
 	if (content == DAMAGED)
 		state_set_aside(
 			place, state_decisions_name, &why, fall_back(place, &read), lost);
-	if (wrong.count > 0)
+	if (wrong.count > 0) {
 		keep_wrong(place, &wrong, lost);
+		if (hold_old(place, &read) < 0) {
+			kp_diags_finish(&wrong);
+			kp_decisions_finish(&read);
+			return kp_diag_no_memory(diag);
+		}
+	}
 	*is_good = content == PRESENT && wrong.count == 0;
 	kp_diags_finish(&wrong);
 	*decisions = read;

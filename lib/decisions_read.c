@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/decisions.h"
+#include "lib/decisions_sum.h"
 #include "lib/json.h"
 #include "lib/owned.h"
 
@@ -17,6 +18,7 @@ static const struct kp_json_key root_keys[] = {
 	{"pins", KP_JSON_ARRAY, true},
 	{"enabled", KP_JSON_ARRAY, true},
 	{"solutions", KP_JSON_ARRAY, false},
+	{"sum", KP_JSON_STRING, false},
 };
 static const struct kp_json_key disabled_keys[] = {
 	{"name", KP_JSON_STRING, true},
@@ -216,6 +218,13 @@ static int read_root(struct reader *reader, const json_t *root, struct kp_diag *
 	if (kp_json_check(root, "", root_keys, KP_COUNT(root_keys), NULL, &why) < 0 &&
 		leave_out(reader, &why) < 0)
 		return kp_diag_no_memory(diag);
+	if (!kp_decisions_is_whole(root)) {
+		kp_diag_set(&why, "bad_decisions", "sum",
+			"sum: it is not that of the decisions: one of them may have been "
+			"another");
+		if (leave_out(reader, &why) < 0)
+			return kp_diag_no_memory(diag);
+	}
 	for (size_t l = 0; l < KP_COUNT(lists); l++)
 		if (read_list(reader, json_object_get(root, lists[l].key), l) < 0)
 			return kp_diag_no_memory(diag);

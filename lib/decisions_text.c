@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/decisions_sum.h"
 #include "lib/json.h"
 
 /* What a decision says more once its library is known: digest and package, with keys. */
@@ -86,7 +87,8 @@ char *kp_decisions_print(const struct kp_decisions *decisions)
 	json_decref(rules);
 	if (!root)
 		return NULL;
-	char *text = json_dumps(root, JSON_INDENT(1));
+	char *text =
+		kp_decisions_seal(root) == 0 ? json_dumps(root, JSON_INDENT(1)) : NULL;
 	json_decref(root);
 	return text;
 }

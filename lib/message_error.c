@@ -244,6 +244,7 @@ static const char *const failed[] = {
 	"wrong_rank",
 	/* remarks beside a decision */
 	"forced",
+	"not_considered",
 	"unavailable_here",
 	NULL,
 };

@@ -298,5 +298,8 @@ bool kp_predicate_is_off(const struct kp_table *table, size_t kernel, const char
 	/* An unproven kernel never ran: nothing fell back from it. */
 	if (state == KP_STATE_DISABLED)
 		return !*code || strcmp(*code, "unproven") != 0;
+	/* A duplicate is there, under the other name. */
+	if (state == KP_STATE_REJECTED)
+		return !*code || strcmp(*code, "duplicate_of") != 0;
 	return state == KP_STATE_FAILED || state == KP_STATE_QUARANTINED;
 }

@@ -144,6 +144,11 @@ size_t kp_registry_count(const struct kp_registry *registry);
 const char *kp_registry_name(const struct kp_registry *registry, size_t i);
 /* Counts by state; KP_STATES entries. */
 void kp_registry_states(const struct kp_registry *registry, size_t *counts);
+/*
+ * A new array of Warning (not_considered): those that cannot be used and whose kernels
+ * nobody knows, so that no decision names them. NULL when memory is exhausted.
+ */
+json_t *kp_registry_unknown(const struct kp_registry *registry);
 /* A new array of the names that are pending. */
 json_t *kp_registry_pending(const struct kp_registry *registry);
 /* Is this one (NULL: any) among them? A plugin that is disabled may be, too. */

@@ -88,7 +88,7 @@ struct kp_decision {
 		const char *code; /* NULL: a stronger one was present */
 		char message[256];
 	} ignored[KP_OVERRIDES];
-	size_t fallback_from; /* ranked higher and off: disabled, failed, unavailable */
+	size_t fallback_from; /* ranked higher and off: disabled, failed, refused, ... */
 	bool equal_rank;      /* with the next one */
 	size_t equal;	      /* that one */
 	struct kp_diags warnings;

@@ -11,6 +11,7 @@
 
 #include "daemon/tree.h"
 #include "lib/file.h"
+#include "lib/hash.h"
 #include "tests/support/suite.h"
 
 static const int64_t now = 1000000000;
@@ -69,6 +70,16 @@ static void write_text(const char *text)
 	ck_assert_int_eq(
 		kp_file_replace(fd, "probe", text, strlen(text), 0644, false, &diag), 0);
 	close(fd);
+}
+
+/* The same, with the last line that belongs to it. */
+static void write_whole(const char *text)
+{
+	char sum[KP_HASH_TEXT];
+	char whole[1024];
+	snprintf(whole, sizeof(whole), "%s{\"sum\":\"%s\"}\n", text,
+		kp_hash_print(text, strlen(text), sum));
+	write_text(whole);
 }
 
 static bool is_there(const char *name)
@@ -186,19 +197,19 @@ END_TEST
 
 START_TEST(other_format_is_set_aside)
 {
-	expect_damage("{\"format\":\"kplug-probe/2\"}\n");
+	expect_damage("{\"format\":\"kplug-probe/3\"}\n");
 }
 END_TEST
 
 START_TEST(half_a_line_is_set_aside)
 {
-	expect_damage("{\"format\":\"kplug-probe/1\"}\n{\"file\":\"/p/x.so\",\"at\":1");
+	expect_damage("{\"format\":\"kplug-probe/2\"}\n{\"file\":\"/p/x.so\",\"at\":1");
 }
 END_TEST
 
 START_TEST(good_lines_before_a_bad_one_are_not_believed)
 {
-	expect_damage("{\"format\":\"kplug-probe/1\"}\n"
+	expect_damage("{\"format\":\"kplug-probe/2\"}\n"
 		      "{\"file\":\"/p/x.so\",\"at\":1000000000}\n"
 		      "{\"file\":}\n");
 	ck_assert_ptr_nonnull(strstr(diag.message, ":3:"));
@@ -207,15 +218,15 @@ END_TEST
 
 START_TEST(line_without_a_name_is_set_aside)
 {
-	expect_damage("{\"format\":\"kplug-probe/1\"}\n{\"at\":1}\n");
+	expect_damage("{\"format\":\"kplug-probe/2\"}\n{\"at\":1}\n");
 }
 END_TEST
 
 START_TEST(entry_of_the_wrong_shape_is_not_used)
 {
 	struct cache_file file;
-	write_text("{\"format\":\"kplug-probe/1\"}\n"
-		   "{\"file\":\"/p/x.so\",\"at\":1000000000,\"digest\":7}\n");
+	write_whole("{\"format\":\"kplug-probe/2\"}\n"
+		    "{\"file\":\"/p/x.so\",\"at\":1000000000,\"digest\":7}\n");
 	ck_assert_int_eq(cache_read(&cache, dir, now, &diag), 0);
 	ck_assert_int_eq(cache_decode(cache_find(&cache, "/p/x.so"), &file), -1);
 }

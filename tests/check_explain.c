@@ -362,7 +362,7 @@ static struct verdict judge(const struct world *world, const struct kp_request *
 		int own = score(&spec, &state, request->objective);
 		bool active = state.state == KP_STATE_ACTIVE &&
 			      (state.available || request->on);
-		bool off = !active && state.state != KP_STATE_REJECTED &&
+		bool off = !active && strcmp(state.code, "duplicate_of") != 0 &&
 			   strcmp(state.code, "unproven") != 0;
 		if (fits(world, &spec, request) && active && own > best_score) {
 			best_score = own;

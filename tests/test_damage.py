@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""T57: a daemon whose own files were cut, changed or zeroed starts, rebuilds them, says why."""
+
+import os
+import unittest
+
+from harness import Daemon
+
+SQUARE = "elementwise/square"
+
+
+def cut(data, at):
+    return data[:at]
+
+
+def flip(data, at):
+    return data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :]
+
+
+def zero(data, at):
+    return data[:at] + bytes(len(data) - at)
+
+
+KINDS = (cut, flip, zero)
+
+
+def offsets(data):
+    """From the first byte to the last, and some between."""
+    return sorted({0, 1, len(data) // 3, len(data) // 2, len(data) - 2, len(data) - 1})
+
+
+class Damage(unittest.TestCase):
+    def setUp(self):
+        self.daemon = Daemon(start=False)
+        self.addCleanup(self.daemon.close)
+        self.daemon.add_many(["a", "b", "off"])
+        self.daemon.start()
+        self.daemon.settle()
+        self.daemon.call("Disable", name="off", reason="it hangs")
+        self.daemon.call("Disable", name="off", reason="it hangs, too")
+        self.daemon.stop()
+
+    def read(self, path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def starts(self, path):
+        """With each damage: the same plugins as ever. Yields what is said of it."""
+        sound = self.read(path)
+        for kind in KINDS:
+            for at in offsets(sound):
+                data = kind(sound, at)
+                if data == sound:
+                    continue
+                with open(path, "wb") as file:
+                    file.write(data)
+                self.daemon.start()
+                states = {n: p["state"] for n, p in self.daemon.plugins().items()}
+                self.assertEqual(states, {"a": "active", "b": "active", "off": "disabled"})
+                self.assertIn(self.daemon.select(SQUARE)["selected"], ("a/square", "b/square"))
+                warnings = self.daemon.call("Status")["warnings"]
+                self.assertEqual(self.daemon.stop(), 0)
+                yield f"{kind.__name__} at {at}", warnings
+                with open(path, "wb") as file:
+                    file.write(sound)
+
+    def test_t57_the_probe_cache(self):
+        path = os.path.join(self.daemon.cache_dir, "probe")
+        for what, warnings in self.starts(path):
+            self.assertEqual([w["code"] for w in warnings], ["cache_damaged"], what)
+            self.assertIn("probed again", warnings[0]["message"])
+            # Written anew at the end, and sound.
+            self.daemon.start()
+            self.assertEqual(self.daemon.settle()["warnings"], [], what)
+            self.daemon.stop()
+
+    def test_t57_the_table(self):
+        path = os.path.join(self.daemon.state_dir, "table")
+        for what, warnings in self.starts(path):
+            self.assertEqual([w["code"] for w in warnings], ["damaged_state"], what)
+            self.assertIn("table", warnings[0]["message"])
+
+    def test_t57_the_decisions(self):
+        path = os.path.join(self.daemon.state_dir, "decisions.json")
+        for what, warnings in self.starts(path):
+            self.assertTrue(warnings, what)
+            for warning in warnings:
+                self.assertIn(warning["code"], ("damaged_state", "bad_decisions"), what)
+            # What was set aside is missed until something is decided: nothing is left here.
+            for name in os.listdir(self.daemon.state_dir):
+                if ".damaged" in name:
+                    os.unlink(os.path.join(self.daemon.state_dir, name))
+
+    def test_t57_everything_at_once(self):
+        places = [
+            os.path.join(self.daemon.cache_dir, "probe"),
+            os.path.join(self.daemon.state_dir, "table"),
+            os.path.join(self.daemon.state_dir, "decisions.json"),
+        ]
+        for kind in KINDS:
+            for path in places:
+                data = self.read(path)
+                with open(path, "wb") as file:
+                    file.write(kind(data, len(data) // 2))
+            self.daemon.start()
+            states = {n: p["state"] for n, p in self.daemon.plugins().items()}
+            self.assertEqual(states, {"a": "active", "b": "active", "off": "disabled"})
+            self.assertGreaterEqual(len(self.daemon.call("Status")["warnings"]), 2)
+            self.daemon.call("Disable", name="off", reason="still")
+            self.daemon.call("Disable", name="off", reason="and on")
+            self.daemon.stop()
+
+    def test_t57_a_store_whose_entry_was_cut_is_made_again(self):
+        store = os.path.join(self.daemon.state_dir, "store")
+        for kind in KINDS:
+            for top, _, names in os.walk(store):
+                for name in names:
+                    path = os.path.join(top, name)
+                    os.chmod(path, 0o644)
+                    data = self.read(path)
+                    with open(path, "wb") as file:
+                        file.write(kind(data, len(data) // 2))
+            self.daemon.start()
+            self.assertEqual(self.daemon.plugins()["a"]["state"], "active", kind.__name__)
+            stored = self.daemon.call("Info", name="a")["plugin"]["stored"]
+            self.assertEqual(self.read(stored), self.read(self.daemon.library_path("a")))
+            self.daemon.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
