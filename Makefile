@@ -12,6 +12,13 @@ VERSION     := 0.1.0
 # ---- tools (cc and ar are make's own defaults) --------------------------------
 PKG_CONFIG  ?= pkg-config
 PYTHON      := /usr/bin/python3
+NVCC        := $(or $(NVCC),$(firstword \
+	$(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME) /usr/local/cuda)) \
+	$(shell command -v nvcc 2>/dev/null)))
+# What the cuda plugin has machine code for; of the last one also PTX, for later GPUs.
+CUDA_ARCHS  ?= 90
+# Plugins that cannot be built here.
+LEFT_OUT    := $(if $(NVCC),,cuda)
 INSTALL     ?= install
 
 # ---- what must be on the machine (names of Debian packages) -----------------
@@ -47,7 +54,8 @@ LIB_SRC     := $(wildcard lib/*.c lib/*/*.c)
 WORKER_SRC  := $(wildcard daemon/worker/*.c) daemon/digest.c
 DAEMON_SRC  := $(wildcard daemon/*.c)
 CMD_SRC     := $(wildcard cmd/*.c)
-PLUGINS     := $(patsubst plugins/%/plugin.json,%,$(wildcard plugins/*/plugin.json))
+PLUGINS     := $(filter-out $(LEFT_OUT),\
+	$(patsubst plugins/%/plugin.json,%,$(wildcard plugins/*/plugin.json)))
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 CHECK_SRC   := $(wildcard tests/check_*.c)
 BENCH_SRC   := $(wildcard tests/bench/*.c)
@@ -141,9 +149,37 @@ $(BUILD)/plugins/%.so: $$(wildcard plugins/%/*.c plugins/%/*.h) plugins/%/plugin
 	@mkdir -p $(@D)
 	$(say) PLUGIN $@
 	$(Q)$(CC) -std=c11 $(WARNINGS) -O3 -g -fPIC -fvisibility=hidden -shared \
-		-Ilib/include -Iplugins/$* -Wa,-Iplugins/$* $(SANITIZE) \
+		-Ilib/include -Iplugins/$* $(PLUGIN_FLAGS) -Wa,-Iplugins/$* $(SANITIZE) \
 		-o $@ $(filter %.c,$^) $(if $(SANITIZE),,-Wl,-z,defs) \
 		-Wl,--version-script=lib/include/kplug/plugin.map -lm
+# The kernels of the cuda plugin: a fatbin each, embedded by its images.c. ptxas must
+# not spill a register nor put an array into local memory. The note says the oldest GPU
+# that there is code for.
+CUDA_GEN    := $(BUILD)/gen/cuda
+CUDA_IMAGES := $(patsubst plugins/cuda/%.cu,$(CUDA_GEN)/%.fatbin,$(wildcard plugins/cuda/*.cu))
+CUDA_OLDEST  = $(patsubst %a,%,$(firstword $(CUDA_ARCHS)))
+NVCC_FLAGS   = -std=c++17 -O3 --compress-mode=size -Werror all-warnings \
+	-Xptxas -warn-spills,-warn-lmem-usage,-Werror \
+	$(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	-gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+$(BUILD)/gen/cuda.flags: FORCE
+	$(call keep_if_same,'$(NVCC) $(NVCC_FLAGS)')
+$(CUDA_GEN)/%.fatbin: plugins/cuda/%.cu $(wildcard plugins/cuda/*.cuh) \
+		plugins/cuda/parameters.h $(BUILD)/gen/cuda.flags
+	@mkdir -p $(@D)
+	$(say) NVCC $<
+	$(Q)$(NVCC) $(NVCC_FLAGS) -fatbin -o $@ $<
+$(CUDA_GEN)/plugin.json: plugins/cuda/plugin.json $(BUILD)/gen/cuda.flags
+	@mkdir -p $(@D)
+	$(Q)oldest=$$(($(CUDA_OLDEST) / 10)).$$(($(CUDA_OLDEST) % 10)); \
+		sed "s/\"min_arch\": \"[0-9.]*\"/\"min_arch\": \"$$oldest\"/" $< >$@
+$(BUILD)/plugins/cuda.so: PLUGIN_FLAGS = -Wa,-I$(CUDA_GEN)
+$(BUILD)/plugins/cuda.so: $(CUDA_IMAGES) $(CUDA_GEN)/plugin.json
+.PHONY: left-out
+all: left-out
+left-out:
+	@$(if $(NVCC),:,echo "  PLUGIN   cuda is left out: nvcc is not found (NVCC= or CUDA_HOME= say where)")
+
 $(BUILD)/plugins/plugins.d/%.json: plugins/%/manifest.json
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
@@ -229,6 +265,28 @@ $(FAKE_CUDA): $(FAKE_OBJ)
 	$(say) LD $@
 	$(Q)$(CC) -shared -o $@ $^ -Wl,-z,defs -Wl,-soname,libcuda.so.1 -lm -lpthread
 
+# The cuda plugin with images that have names but no code: what that driver needs.
+FAKE_GEN    := $(BUILD)/gen/fake-cuda
+FAKE_PLUGIN := $(BUILD)/tests/fake/plugins/cuda.so
+FAKE_IMAGES := $(CUDA_IMAGES:$(CUDA_GEN)/%=$(FAKE_GEN)/%)
+$(FAKE_GEN)/%.fatbin: plugins/cuda/%.cu $(wildcard plugins/cuda/*.cuh) \
+		plugins/cuda/parameters.h tests/fake/names.hh tests/fake/make-fatbin
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) tests/fake/make-fatbin $@ 90 $$($(CXX) -E -P -x c++ \
+		-include tests/fake/names.hh $< | grep -o 'KP_KERNEL_IS [a-z0-9_]*' | cut -d' ' -f2)
+$(FAKE_PLUGIN): $(wildcard plugins/cuda/*.c plugins/cuda/*.h) plugins/cuda/plugin.json \
+		$(FAKE_IMAGES) lib/include/kplug/plugin.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(say) PLUGIN $@
+	$(Q)$(CC) -std=c11 $(WARNINGS) -O1 -g -fPIC -fvisibility=hidden -shared \
+		-Ilib/include -Wa,-I$(FAKE_GEN) -Wa,-Iplugins/cuda $(SANITIZE) -o $@ \
+		$(filter %.c,$^) -Wl,--version-script=lib/include/kplug/plugin.map -lm
+FAKE_LT     := $(BUILD)/tests/fake/libcublasLt.so.13
+$(FAKE_LT): tests/fake/cublaslt.c tests/fake/cuda/query.h $(FAKE_CUDA)
+	$(say) CC $<
+	$(Q)$(CC) $(FAKE_FLAGS) -std=c11 -shared -o $@ $< $(FAKE_CUDA) -Wl,-z,defs \
+		-Wl,-soname,libcublasLt.so.13 -Wl,-rpath,'$$ORIGIN'
+
 # ---- NVIDIA's management library for tests: plays what NVIDIA_FAKE says -------
 FAKE_NVML   := $(BUILD)/tests/fake/nvml/libnvidia-ml.so.1
 $(FAKE_NVML): tests/fake/nvml.c $(BUILD)/flags
@@ -237,7 +295,8 @@ $(FAKE_NVML): tests/fake/nvml.c $(BUILD)/flags
 	$(Q)$(CC) -std=c11 $(WARNINGS) -Wno-missing-prototypes -D_GNU_SOURCE -O1 -g -fPIC \
 		-fvisibility=hidden -shared -Wl,-z,defs -Wl,-soname,$(@F) -o $@ $<
 
-tests: $(CHECKS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_NVML)
+tests: $(CHECKS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_LT) $(FAKE_PLUGIN) \
+	$(FAKE_NVML)
 
 demo: setup ## build, then show the product at work in a temporary directory
 	@$(MAKE) --no-print-directory all

@@ -34,7 +34,7 @@ struct launcher {
 /* Whole names, and beginnings that end in '_'. */
 static const char *const kept[] = {"PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH",
 	"ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "CUDA_",
-	"NVIDIA_", "HIP_", "ROCR_", "HSA_", "GPU_", "ZE_"};
+	"NVIDIA_", "HIP_", "ROCR_", "HSA_", "GPU_", "ZE_", "KPLUG_CUBLASLT"};
 
 static bool is_kept(const char *variable)
 {

@@ -59,7 +59,8 @@ static void leave_out(struct kp_query *query, const char *name)
 		plugin = kp_table_plugin(table, name);
 	}
 	if (plugin == SIZE_MAX) {
-		query->n_unknown_without++;
+		if (!query->unknown_without)
+			query->unknown_without = name;
 		return;
 	}
 	query->without[query->n_without].name = name;
@@ -73,7 +74,7 @@ static int init(struct kp_query *query, const struct kp_table *table,
 	query->table = table;
 	query->request = request;
 	query->n_traits = query->n_values = query->n_devices = query->n_without = 0;
-	query->n_unknown_without = 0;
+	query->unknown_without = NULL;
 	query->operation = kp_table_operation(table, request->operation);
 	if (query->operation == SIZE_MAX)
 		return unknown_operation(table, request->operation, diag);

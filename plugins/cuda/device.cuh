@@ -15,6 +15,12 @@
 	extern "C" __global__ void __launch_bounds__(most)                               \
 		kernel(const __grid_constant__ struct type p)
 
+/* The same where ptxas must leave room for two blocks a processor, and may take the rest.
+ */
+#define KP_KERNEL_WIDE(kernel, type, most)                                               \
+	extern "C" __global__ void __launch_bounds__(most, 2)                            \
+		kernel(const __grid_constant__ struct type p)
+
 /* All shared memory of a kernel is given by its launch. */
 #define KP_SHARED(type, name, count)                                                     \
 	extern __shared__ uint4 kp_shared_memory[];                                      \
@@ -26,6 +32,15 @@ static __device__ __forceinline__ float kp_exp2(float x)
 
 	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
 	return y;
+}
+
+/* Not a number when one of them is none. */
+static __device__ __forceinline__ float kp_max(float x, float y)
+{
+	float z;
+
+	asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+	return z;
 }
 
 /* 0 for a finite x over an infinite y. */
@@ -71,6 +86,11 @@ static __device__ __forceinline__ uint4 kp_load_const16(const void *p)
 static __device__ __forceinline__ uint2 kp_load_const8(const void *p)
 {
 	return __ldg(static_cast<const uint2 *>(p));
+}
+
+static __device__ __forceinline__ uint32_t kp_load_const4(const void *p)
+{
+	return __ldg(static_cast<const uint32_t *>(p));
 }
 
 /* Of 16 bytes `bytes` are read, the rest becomes 0. */

@@ -10,7 +10,7 @@
 
 #include "tests/fake/cuda/fake.h"
 
-enum { PAGE = 4096, ALIGN = 256, MARK = 0xdb, FRESH = 0xff };
+enum { PAGE = 4096, ALIGN = 256, MARK = 0xdb, FRESH = 0xff, FRESH_MOST = 1 << 18 };
 
 struct block {
 	struct block *next;
@@ -79,6 +79,18 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) / to * to;
 }
 
+/* The marks around it, and what a fresh allocation may hold: of a large one its ends. */
+static void poison(const struct block *block)
+{
+	size_t each = block->bytes < FRESH_MOST ? block->bytes : FRESH_MOST;
+	unsigned char *end = block->data + block->bytes;
+
+	memset(block->open, MARK, (size_t)(block->data - block->open));
+	memset(end, MARK, (size_t)(block->open + block->open_bytes - end));
+	memset(block->data, FRESH, each);
+	memset(end - each, FRESH, each);
+}
+
 int cuMemAlloc_v2(fake_pointer *pointer, size_t bytes)
 {
 	FAKE_CALL_IN_CONTEXT();
@@ -106,8 +118,7 @@ int cuMemAlloc_v2(fake_pointer *pointer, size_t bytes)
 	block->open = block->map + PAGE;
 	block->data = block->open + block->open_bytes - round_up(bytes, ALIGN);
 	protect(block, PROT_READ | PROT_WRITE);
-	memset(block->open, MARK, block->open_bytes);
-	memset(block->data, FRESH, bytes);
+	poison(block);
 	protect(block, PROT_NONE);
 	block->next = blocks;
 	blocks = block;
@@ -299,6 +310,28 @@ int cuMemsetD32Async(
 {
 	FAKE_CALL_IN_CONTEXT();
 	return fill(stream, to, value, count * sizeof(value));
+}
+
+static void run_lines(struct fake_work *work)
+{
+	for (size_t line = 0; line < work->grid.grid.y; line++)
+		memset((unsigned char *)work->to + line * work->bytes, (int)work->value,
+			work->grid.grid.x);
+}
+
+int cuMemsetD2D8Async(fake_pointer to, size_t pitch, unsigned char value, size_t width,
+	size_t height, struct fake_stream *stream)
+{
+	FAKE_CALL_IN_CONTEXT();
+	if (width > pitch || height == 0 ||
+		!fake_memory_holds(to, (height - 1) * pitch + width))
+		return FAKE_INVALID_VALUE;
+	return fake_submit(stream,
+		&(struct fake_work){.run = run_lines,
+			.to = (void *)(uintptr_t)to,
+			.bytes = pitch,
+			.value = value,
+			.grid = {.grid = {(unsigned)width, (unsigned)height, 1}}});
 }
 
 int cuMemsetD8_v2(fake_pointer to, unsigned char value, size_t count)

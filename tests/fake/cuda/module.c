@@ -10,6 +10,7 @@
 /* A fatbin: a header, then entries with a header of their own. */
 enum { MAGIC_AT = 0, HEADER_AT = 6, SIZE_AT = 8, FATBIN_HEADER = 16 };
 enum { KIND_AT = 0, ENTRY_HEADER_AT = 4, PAYLOAD_AT = 8, ARCH_AT = 28, ENTRY_LEAST = 32 };
+enum { PACKED_AT = 16 };
 enum { KIND_PTX = 1, KIND_SASS = 2 };
 static const uint32_t magic = 0xba55ed50;
 
@@ -72,6 +73,13 @@ static uint64_t number(const unsigned char *at, size_t bytes)
 	for (size_t i = 0; i < bytes; i++)
 		value |= (uint64_t)at[i] << (8 * i);
 	return value;
+}
+
+/* Names can be found in what is not compressed. */
+static bool is_packed(const struct fake_module *module)
+{
+	return number(module->image + number(module->image + HEADER_AT, 2) + PACKED_AT,
+		       4) != 0;
 }
 
 /* Code for this arch: machine code of its major version, or text of it or an older one.
@@ -155,7 +163,8 @@ int cuModuleGetFunction(
 	while (twin && strcmp(twin->name, name) != 0)
 		twin = twin->next;
 	/* A name is in the symbols of machine code and in the text of PTX. */
-	if (!twin || !memmem(module->image, module->bytes, name, strlen(name)))
+	if (!twin || (!is_packed(module) && !memmem(module->image, module->bytes, name,
+						    strlen(name) + 1)))
 		return FAKE_NOT_FOUND;
 	struct fake_function *made = calloc(1, sizeof(*made));
 

@@ -14,4 +14,11 @@ size_t fake_cuda_memory(void);
 unsigned fake_cuda_modules(void);
 unsigned fake_cuda_handles(void);
 
+/*
+ * Enqueues run(data) on a stream, for other fake libraries: `bytes` of data are copied.
+ * A CUresult.
+ */
+int fake_cuda_enqueue(
+	void *stream, void (*run)(void *data), const void *data, size_t bytes);
+
 #endif

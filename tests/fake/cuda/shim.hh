@@ -36,6 +36,8 @@
 	}                                                                                \
 	static void kernel(const struct type &p)
 
+#define KP_KERNEL_WIDE KP_KERNEL
+
 #define KP_SHARED(type, name, count)                                                     \
 	type *name = static_cast<type *>(fake_shared(sizeof(type) * (count)))
 
@@ -81,6 +83,11 @@ template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int mas
 static inline float kp_exp2(float x)
 {
 	return exp2f(x);
+}
+
+static inline float kp_max(float x, float y)
+{
+	return x != x || x > y ? x : y;
 }
 
 static inline float kp_divide(float x, float y)
@@ -152,6 +159,12 @@ static inline uint2 kp_load_const8(const void *p)
 {
 	kp_check_aligned(p, 8);
 	return *static_cast<const uint2 *>(p);
+}
+
+static inline uint32_t kp_load_const4(const void *p)
+{
+	kp_check_aligned(p, 4);
+	return *static_cast<const uint32_t *>(p);
 }
 
 /* ---- copies to shared memory that are waited for ---------------------------------- */

@@ -2,6 +2,7 @@
 /* Streams, events, and the one queue behind all of them. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "tests/fake/cuda/fake.h"
@@ -90,6 +91,33 @@ int fake_submit(struct fake_stream *stream, const struct fake_work *work)
 	*list->end = made;
 	list->end = &made->next;
 	return FAKE_OK;
+}
+
+struct foreign {
+	void (*run)(void *data);
+	char data[];
+};
+
+static void run_foreign(struct fake_work *work)
+{
+	struct foreign *foreign = work->data;
+
+	foreign->run(foreign->data);
+}
+
+int fake_cuda_enqueue(
+	void *stream, void (*run)(void *data), const void *data, size_t bytes)
+{
+	FAKE_CALL_IN_CONTEXT();
+	struct foreign *foreign = malloc(sizeof(*foreign) + bytes);
+
+	if (!foreign)
+		return FAKE_OUT_OF_MEMORY;
+	foreign->run = run;
+	memcpy(foreign->data, data, bytes);
+	return fake_submit(stream, &(struct fake_work){.run = run_foreign,
+					   .data = foreign,
+					   .bytes = sizeof(*foreign) + bytes});
 }
 
 /* ---- streams --------------------------------------------------------------------- */
