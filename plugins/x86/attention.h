@@ -12,16 +12,22 @@
 
 #include "exponential.h"
 
-/* Tokens of a block, heads that share what is loaded, and tokens that do. */
-enum { BLOCK = 32, TILE_HEADS = 4, TILE_TOKENS = 2 };
+/*
+ * Tokens of a block; heads that share what is loaded, and tokens that do; how many
+ * tokens before they are needed keys and values are asked for.
+ */
+enum { BLOCK = 32, TILE_HEADS = 4, TILE_TOKENS = 2, TILE_VALUES = 4, AHEAD = 8 };
 
-/* Rows of keys and of values of cache head 0; steps of their elements in bytes. */
+/*
+ * Rows of keys and of values of cache head 0, `count` of a block and those to come, at
+ * the end the last one again; steps of their elements in bytes.
+ */
 struct block {
-	char *keys[BLOCK], *values[BLOCK];
+	char *keys[BLOCK + AHEAD], *values[BLOCK + AHEAD];
 	int64_t count, key_step, value_step;
 };
 
-/* Most of what is known of a head: sum is that of exp(score - most). */
+/* What is known of a head: the greatest score, the sum of exp(score - most). */
 struct tally {
 	float most, sum, factor, unused[13];
 };
@@ -70,9 +76,32 @@ VECTOR INLINE struct pair row_load(struct line row, int64_t e, int64_t d, enum f
 	return line_load_part(row, e, d - e, form, 0);
 }
 
+/* Into the second cache: into the first it would wait for a place among what is read. */
+VECTOR INLINE void row_prefetch(const char *row, int64_t e, enum form form)
+{
+	for (int64_t byte = 0; byte < STEP * form_bytes(form); byte += CACHE_LINE)
+		_mm_prefetch(row + e * form_bytes(form) + byte, _MM_HINT_T1);
+}
+
 VECTOR INLINE vector dot_step(vector sum, struct pair query, struct pair key)
 {
 	return OP(fmadd_ps)(query.b, key.b, OP(fmadd_ps)(query.a, key.a, sum));
+}
+
+/* Adds STEP elements from e on to the products of `heads` queries and `tokens` keys. */
+VECTOR INLINE void score_step(const struct group *group, int64_t head, int heads,
+	const struct pair *keys, int tokens, int64_t e,
+	vector sums[TILE_TOKENS][TILE_HEADS])
+{
+#pragma GCC unroll 4
+	for (int h = 0; h < heads; h++) {
+		struct pair query = pair_read(
+			(const char *)(group_query(group, head + h) + e), F32_DENSE);
+
+#pragma GCC unroll 2
+		for (int t = 0; t < tokens; t++)
+			sums[t][h] = dot_step(sums[t][h], query, keys[t]);
+	}
 }
 
 /* Scores of `heads` heads from `head` on with `tokens` tokens from `token` on. */
@@ -82,30 +111,40 @@ VECTOR INLINE void score_tile(const struct group *group, int64_t head, int heads
 {
 	vector sums[TILE_TOKENS][TILE_HEADS];
 	struct pair keys[TILE_TOKENS];
+	struct line rows[TILE_TOKENS];
+	int64_t e = 0;
 
-	for (int t = 0; t < tokens; t++)
+#pragma GCC unroll 2
+	for (int t = 0; t < tokens; t++) {
+		rows[t].data = block->keys[token + t] + offset;
+		rows[t].step = block->key_step;
+#pragma GCC unroll 4
 		for (int h = 0; h < heads; h++)
 			sums[t][h] = vector_all(0);
-	for (int64_t e = 0; e < group->d; e += STEP) {
-		for (int t = 0; t < tokens; t++) {
-			struct line row = {
-				block->keys[token + t] + offset, block->key_step};
-
-			keys[t] = row_load(row, e, group->d, form);
-		}
-		for (int h = 0; h < heads; h++) {
-			struct pair query = pair_read(
-				(const char *)(group_query(group, head + h) + e),
-				F32_DENSE);
-
-			for (int t = 0; t < tokens; t++)
-				sums[t][h] = dot_step(sums[t][h], query, keys[t]);
-		}
 	}
-	for (int t = 0; t < tokens; t++)
+	for (; e + STEP <= group->d; e += STEP) {
+#pragma GCC unroll 2
+		for (int t = 0; t < tokens; t++) {
+			if (head == 0)
+				row_prefetch(
+					block->keys[token + t + AHEAD] + offset, e, form);
+			keys[t] = line_load(rows[t], e, form);
+		}
+		score_step(group, head, heads, keys, tokens, e, sums);
+	}
+	if (e < group->d) {
+#pragma GCC unroll 2
+		for (int t = 0; t < tokens; t++)
+			keys[t] = line_load_part(rows[t], e, group->d - e, form, 0);
+		score_step(group, head, heads, keys, tokens, e, sums);
+	}
+#pragma GCC unroll 2
+	for (int t = 0; t < tokens; t++) {
+#pragma GCC unroll 4
 		for (int h = 0; h < heads; h++)
 			group_weights(group, head + h)[token + t] =
 				vector_sum(sums[t][h]) * group->scale;
+	}
 }
 
 VECTOR INLINE void score_tokens(const struct group *group, const struct block *block,
@@ -117,30 +156,6 @@ VECTOR INLINE void score_tokens(const struct group *group, const struct block *b
 		score_tile(group, head, TILE_HEADS, block, token, tokens, offset, form);
 	for (; head < group->heads; head++)
 		score_tile(group, head, 1, block, token, tokens, offset, form);
-}
-
-/* Asks for a row of the next block. */
-INLINE void row_prefetch(const char *row, int64_t bytes)
-{
-	for (int64_t byte = 0; byte < bytes; byte += CACHE_LINE)
-		_mm_prefetch(row + byte, _MM_HINT_T1);
-}
-
-VECTOR INLINE void block_scores(const struct group *group, const struct block *block,
-	const struct block *next, int64_t key_offset, int64_t value_offset,
-	enum form form)
-{
-	int64_t token = 0, bytes = group->d * form_bytes(form);
-
-	for (; token + TILE_TOKENS <= block->count; token += TILE_TOKENS) {
-		for (int64_t t = token; t < token + TILE_TOKENS && t < next->count; t++) {
-			row_prefetch(next->keys[t] + key_offset, bytes);
-			row_prefetch(next->values[t] + value_offset, bytes);
-		}
-		score_tokens(group, block, token, TILE_TOKENS, key_offset, form);
-	}
-	for (; token < block->count; token++)
-		score_tokens(group, block, token, 1, key_offset, form);
 }
 
 /* Scores become weights, exp(score - most); what was summed is to be scaled by factor. */
@@ -169,58 +184,54 @@ VECTOR INLINE void head_weights(const struct group *group, int64_t head, int64_t
 	tally->most = vector_max(OP(max_ps)(vector_all(tally->most), vector_all(shift)));
 }
 
-/* STEP elements from e on of the sums of `heads` heads, over all tokens. */
-VECTOR INLINE void value_tile(const struct group *group, int64_t head, int heads,
-	const struct block *block, int64_t e, int64_t offset, enum form form)
+/* Where the values of some tokens start, and the first of these tokens. */
+struct values {
+	struct line rows[TILE_VALUES];
+	int64_t token, e;
+};
+
+/* Adds STEP elements of `tokens` values, by their weights, to the sums of a head. */
+VECTOR INLINE void value_head(const struct group *group, int64_t head,
+	const struct values *at, const struct pair *values, int tokens)
 {
-	struct pair sums[TILE_HEADS];
+	const float *weights = group_weights(group, head) + at->token;
+	float factor = at->token == 0 ? group_tally(group, head)->factor : 1;
+	char *sums = (char *)(group_sums(group, head) + at->e);
+	struct pair sum = pair_read(sums, F32_DENSE);
 
-	for (int h = 0; h < heads; h++)
-		sums[h].a = sums[h].b = vector_all(0);
-	for (int64_t t = 0; t < block->count; t++) {
-		struct line row = {block->values[t] + offset, block->value_step};
-		struct pair value = row_load(row, e, group->d, form);
+	sum.a = OP(mul_ps)(sum.a, vector_all(factor));
+	sum.b = OP(mul_ps)(sum.b, vector_all(factor));
+#pragma GCC unroll 4
+	for (int t = 0; t < tokens; t++) {
+		vector weight = vector_all(weights[t]);
 
-		for (int h = 0; h < heads; h++) {
-			vector weight = vector_all(group_weights(group, head + h)[t]);
+		sum.a = OP(fmadd_ps)(weight, values[t].a, sum.a);
+		sum.b = OP(fmadd_ps)(weight, values[t].b, sum.b);
+	}
+	pair_write(sums, sum, F32_DENSE, 0);
+}
 
-			sums[h].a = OP(fmadd_ps)(weight, value.a, sums[h].a);
-			sums[h].b = OP(fmadd_ps)(weight, value.b, sums[h].b);
+VECTOR INLINE void value_tile(const struct group *group, const struct block *block,
+	int64_t token, int tokens, int64_t offset, enum form form)
+{
+	struct values at = {.token = token};
+	struct pair values[TILE_VALUES];
+
+#pragma GCC unroll 4
+	for (int t = 0; t < tokens; t++) {
+		at.rows[t].data = block->values[token + t] + offset;
+		at.rows[t].step = block->value_step;
+	}
+	for (; at.e < group->d; at.e += STEP) {
+#pragma GCC unroll 4
+		for (int t = 0; t < tokens; t++) {
+			row_prefetch(
+				block->values[token + t + AHEAD] + offset, at.e, form);
+			values[t] = row_load(at.rows[t], at.e, group->d, form);
 		}
+		for (int64_t head = 0; head < group->heads; head++)
+			value_head(group, head, &at, values, tokens);
 	}
-	for (int h = 0; h < heads; h++) {
-		vector factor = vector_all(group_tally(group, head + h)->factor);
-		char *at = (char *)(group_sums(group, head + h) + e);
-		struct pair before = pair_read(at, F32_DENSE);
-
-		sums[h].a = OP(fmadd_ps)(before.a, factor, sums[h].a);
-		sums[h].b = OP(fmadd_ps)(before.b, factor, sums[h].b);
-		pair_write(at, sums[h], F32_DENSE, 0);
-	}
-}
-
-VECTOR INLINE void block_values(const struct group *group, const struct block *block,
-	int64_t offset, enum form form)
-{
-	int64_t head = 0;
-
-	for (; head + TILE_HEADS <= group->heads; head += TILE_HEADS)
-		for (int64_t e = 0; e < group->d; e += STEP)
-			value_tile(group, head, TILE_HEADS, block, e, offset, form);
-	for (; head < group->heads; head++)
-		for (int64_t e = 0; e < group->d; e += STEP)
-			value_tile(group, head, 1, block, e, offset, form);
-}
-
-/* Takes a block into the group, while the next one is asked for. */
-VECTOR INLINE void group_add(const struct group *group, const struct block *block,
-	const struct block *next, int64_t key_offset, int64_t value_offset,
-	enum form form)
-{
-	block_scores(group, block, next, key_offset, value_offset, form);
-	for (int64_t head = 0; head < group->heads; head++)
-		head_weights(group, head, block->count);
-	block_values(group, block, value_offset, form);
 }
 
 #endif

@@ -50,6 +50,12 @@ static int need(const struct kp_call *call, struct kp_need *need)
 
 enum { SCALE, WINDOW };
 
+/*
+ * A task has all cache heads of a sequence, whose keys then are read as they lie, unless
+ * that made fewer tasks than these.
+ */
+enum { LEAST_TASKS = 8 };
+
 /* [sequences, heads, d]; steps count bytes. */
 struct heads {
 	char *data;
@@ -162,7 +168,7 @@ static void block_find(const struct job *job, int64_t sequence, int64_t token,
 		return;
 	entry = token / cache->page;
 	row = token % cache->page;
-	for (int64_t t = 0; t < block->count; t++) {
+	for (int64_t t = 0; t < BLOCK + AHEAD; t++) {
 		int64_t page = cache_page(cache, sequence, entry);
 
 		block->keys[t] = (char *)cache->keys.data + page * cache->keys.page_step +
@@ -170,35 +176,66 @@ static void block_find(const struct job *job, int64_t sequence, int64_t token,
 		block->values[t] = (char *)cache->values.data +
 				   page * cache->values.page_step +
 				   row * cache->values.row_step;
-		if (++row == cache->page) {
+		if (token + t + 1 < end && ++row == cache->page) {
 			row = 0;
 			entry++;
 		}
 	}
 }
 
+/* What is done with some tokens of a block for one group. */
+VECTOR INLINE void take_tokens(const struct share *share, const struct block *block,
+	int64_t token, int tokens, int values, enum form form)
+{
+	const struct cache *cache = &share->job->cache;
+
+	for (int64_t head = share->first; head < share->end; head++) {
+		struct group group = group_of(share, head);
+
+		if (values)
+			value_tile(&group, block, token, tokens,
+				head * cache->values.head_step, form);
+		else
+			score_tokens(&group, block, token, tokens,
+				head * cache->keys.head_step, form);
+	}
+}
+
+/* Tokens one after the other, as they lie: the processor then sees what comes next. */
+VECTOR INLINE void take_block(
+	const struct share *share, const struct block *block, enum form form)
+{
+	int64_t token = 0;
+
+	for (; token + TILE_TOKENS <= block->count; token += TILE_TOKENS)
+		take_tokens(share, block, token, TILE_TOKENS, 0, form);
+	for (; token < block->count; token++)
+		take_tokens(share, block, token, 1, 0, form);
+	for (int64_t head = share->first; head < share->end; head++) {
+		struct group group = group_of(share, head);
+
+		for (int64_t i = 0; i < group.heads; i++)
+			head_weights(&group, i, block->count);
+	}
+	for (token = 0; token + TILE_VALUES <= block->count; token += TILE_VALUES)
+		take_tokens(share, block, token, TILE_VALUES, 1, form);
+	for (; token < block->count; token++)
+		take_tokens(share, block, token, 1, 1, form);
+}
+
 VECTOR INLINE void attend(const struct share *share, enum form form)
 {
 	const struct job *job = share->job;
 	int64_t end = cache_length(&job->cache, share->sequence), first = 0;
-	struct block blocks[2], *block = &blocks[0], *next = &blocks[1], *before;
+	struct block block;
 
 	if (job->window > 0 && job->window < end)
 		first = end - job->window;
 	for (int64_t head = share->first; head < share->end; head++)
 		group_start(share, head, form);
-	block_find(job, share->sequence, first, end, block);
 	for (int64_t token = first; token < end; token += BLOCK) {
-		block_find(job, share->sequence, token + BLOCK, end, next);
-		for (int64_t head = share->first; head < share->end; head++) {
-			struct group group = group_of(share, head);
-
-			group_add(&group, block, next, head * job->cache.keys.head_step,
-				head * job->cache.values.head_step, form);
-		}
-		before = block;
-		block = next;
-		next = before;
+		block_find(job, share->sequence, token, end, &block);
+		take_block(share, &block, form);
 	}
 	for (int64_t head = share->first; head < share->end; head++)
 		group_end(share, head, end, form);
@@ -273,12 +310,16 @@ static int run(const struct kp_call *call)
 		.d = q->shape[2],
 		.window = call->n_attrs > WINDOW ? call->attrs[WINDOW].i : 0,
 		.scale = scale_of(call, q->shape[2]),
-		.heads_of_task = 1,
 		.workspace = call->workspace};
 	int status;
 
 	if (form < 0)
 		return KP_UNSUPPORTED;
+	job.heads_of_task = job.cache_heads * job.cache.sequences / LEAST_TASKS;
+	if (job.heads_of_task < 1)
+		job.heads_of_task = 1;
+	if (job.heads_of_task > job.cache_heads)
+		job.heads_of_task = job.cache_heads;
 	status = check(call, &job);
 	if (status != KP_OK || job.heads == 0 || job.d == 0)
 		return status;
