@@ -243,6 +243,47 @@ START_TEST(need_never_falls_as_a_dim_grows)
 }
 END_TEST
 
+static int backwards(
+	void *context, uint64_t n, int (*task)(void *arg, uint64_t i), void *arg)
+{
+	*(uint64_t *)context += n;
+	while (n > 0)
+		if (task(arg, --n) != KP_OK)
+			return KP_RUNTIME;
+	return KP_OK;
+}
+
+/* Tasks in another order, and each with only some of the cache heads. */
+START_TEST(results_do_not_depend_on_threads)
+{
+	static const struct shape large = {16, 8, 64, 16, 20, {320, 7, 301}};
+	uint64_t tasks = 0;
+	struct kp_host host = {
+		KP_SIZED(struct kp_host), .context = &tasks, .parallel_for = backwards};
+
+	for (int type = 0; type < TYPES; type++) {
+		struct subject subject;
+		struct attention alone, shared;
+
+		if (subject_open(&subject, "x86", kernels[0])) {
+			attention_init(&alone, &large, type, GUARDED_ROWS);
+			attention_init(&shared, &large, type, GUARDED_ROWS);
+			judge(&subject, &alone);
+			subject.host = &host;
+			judge(&subject, &shared);
+			ck_assert_uint_gt(tasks, 2);
+			for (int64_t i = 0; i < alone.roles[OUT].count; i++)
+				ck_assert(memcmp(guarded_at(&alone.roles[OUT], i),
+						  guarded_at(&shared.roles[OUT], i),
+						  alone.roles[OUT].bytes) == 0);
+			attention_finish(&alone);
+			attention_finish(&shared);
+		}
+		subject_close(&subject);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("x86_attention");
@@ -252,6 +293,7 @@ int main(void)
 	tcase_add_loop_test(tcase, k03_strided_attention_is_right, 0, SHAPES);
 	tcase_add_loop_test(tcase, scale_is_taken_from_the_call, 0, SHAPES);
 	tcase_add_loop_test(tcase, window_counts_the_last_tokens_only, 0, SHAPES);
+	tcase_add_test(tcase, results_do_not_depend_on_threads);
 	tcase_add_test(tcase, what_leads_out_of_the_cache_is_refused);
 	tcase_add_loop_test(tcase, need_never_falls_as_a_dim_grows, 0, KERNELS);
 	suite_add_tcase(suite, tcase);

@@ -100,7 +100,7 @@ static double *expect(const struct trial *t)
 static void judge_elements(
 	const struct subject *subject, const struct guarded *out, const double *expected)
 {
-	double share = out->bytes == 2 ? 0x1p-8 + 4e-6 : 2e-6;
+	double share = out->bytes == 2 ? 0x1p-8 + 1e-4 : 2e-6;
 
 	for (int64_t i = 0; i < out->count; i++)
 		ck_assert_msg(fabs(guarded_get(out, i) - expected[i]) <=

@@ -88,7 +88,7 @@ static inline struct part elementwise_part(
 	return part;
 }
 
-typedef struct pair compute_pair(struct pair a, struct pair b);
+typedef struct pair compute_pair(struct pair a, struct pair b, enum form form);
 
 VECTOR INLINE void compute_some(const struct part *part, int64_t i, int64_t count,
 	enum form form, int inputs, compute_pair *compute)
@@ -97,7 +97,7 @@ VECTOR INLINE void compute_some(const struct part *part, int64_t i, int64_t coun
 
 	if (inputs > 1)
 		b = line_load_part(part->in[1], i, count, form, 0);
-	line_store_part(part->out, i, count, compute(a, b), form);
+	line_store_part(part->out, i, count, compute(a, b, form), form);
 }
 
 VECTOR INLINE void compute_line(const struct part *part, enum form form, int streamed,
@@ -113,7 +113,7 @@ VECTOR INLINE void compute_line(const struct part *part, enum form form, int str
 
 		if (inputs > 1)
 			b = line_load(part->in[1], i, form);
-		line_store(part->out, i, compute(a, b), form, streamed);
+		line_store(part->out, i, compute(a, b, form), form, streamed);
 	}
 	if (i < part->n)
 		compute_some(part, i, part->n - i, form, inputs, compute);

@@ -9,10 +9,11 @@
 
 enum { X, Y, ROLES };
 
-VECTOR INLINE struct pair square_pair(struct pair x, struct pair same)
+VECTOR INLINE struct pair square_pair(struct pair x, struct pair same, enum form form)
 {
 	struct pair out = {OP(mul_ps)(x.a, x.a), OP(mul_ps)(same.b, same.b)};
 
+	(void)form;
 	return out;
 }
 

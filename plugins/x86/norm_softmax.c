@@ -54,10 +54,10 @@ VECTOR INLINE float greatest(struct line x, int64_t i, int64_t end, enum form fo
 		OP(max_ps)(OP(max_ps)(low.a, low.b), OP(max_ps)(high.a, high.b)));
 }
 
-VECTOR INLINE struct pair exponentials(struct pair x, vector most)
+VECTOR INLINE struct pair exponentials(struct pair x, vector most, int rough)
 {
-	x.a = vector_exp(OP(sub_ps)(x.a, most));
-	x.b = vector_exp(OP(sub_ps)(x.b, most));
+	x.a = vector_exp(OP(sub_ps)(x.a, most), rough);
+	x.b = vector_exp(OP(sub_ps)(x.b, most), rough);
 	return x;
 }
 
@@ -73,14 +73,15 @@ VECTOR INLINE float chunk_sum(const struct place *at, int64_t i, int64_t end, fl
 
 	for (; i + STEP <= end; i += STEP, kept += STEP) {
 		line_prefetch(at->next, i, form);
-		powers = exponentials(line_load(at->x, i, form), shift);
+		powers = exponentials(
+			line_load(at->x, i, form), shift, form_is_bf16(form));
 		sums.a = OP(add_ps)(sums.a, powers.a);
 		sums.b = OP(add_ps)(sums.b, powers.b);
 		pair_write((char *)kept, powers, F32_DENSE, 0);
 	}
 	if (i < end) {
-		powers = exponentials(
-			line_load_part(at->x, i, end - i, form, -HUGE_VALF), shift);
+		powers = exponentials(line_load_part(at->x, i, end - i, form, -HUGE_VALF),
+			shift, form_is_bf16(form));
 		sums.a = OP(add_ps)(sums.a, powers.a);
 		sums.b = OP(add_ps)(sums.b, powers.b);
 		pair_write((char *)kept, powers, F32_DENSE, 0);

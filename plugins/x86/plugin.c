@@ -12,16 +12,20 @@ KPLUG_PLUGIN_NOTE("plugin.json");
 
 static const struct kp_entry all[] = {
 	ENTRY(activation_silu_mul),
+	ENTRY(activation_silu_mul_avx512),
 	ENTRY(attention_decode),
 	ENTRY(elementwise_square),
 	ENTRY(gemm_mm),
 	ENTRY(gemm_mm_avx512),
 	ENTRY(norm_rms),
+	ENTRY(norm_rms_avx512),
 	ENTRY(norm_softmax),
+	ENTRY(norm_softmax_avx512),
 };
 
 static const struct kp_entry *const entries[] = {
-	&all[0], &all[1], &all[2], &all[3], &all[4], &all[5], &all[6]};
+	&all[0], &all[1], &all[2], &all[3], &all[4], &all[5], &all[6], &all[7], &all[8],
+	&all[9]};
 
 KPLUG_PLUGIN_EXPORT const struct kp_plugin kplug_plugin = {
 	KP_SIZED(struct kp_plugin),

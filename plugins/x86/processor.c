@@ -38,6 +38,15 @@ static int check_avx512(struct kp_error *error)
 	return KP_OK;
 }
 
+/* The compiler and the rest of the world write its name differently. */
+static int check_bf16(struct kp_error *error)
+{
+	if (__builtin_cpu_supports("avx512bf16"))
+		return KP_OK;
+	return processor_fail(error, KP_UNAVAILABLE,
+		"this processor has no AVX-512 for bf16 (feature avx512_bf16)");
+}
+
 #else
 
 static int check_avx2(struct kp_error *error)
@@ -47,6 +56,11 @@ static int check_avx2(struct kp_error *error)
 }
 
 static int check_avx512(struct kp_error *error)
+{
+	return check_avx2(error);
+}
+
+static int check_bf16(struct kp_error *error)
 {
 	return check_avx2(error);
 }
@@ -66,4 +80,12 @@ int processor_available_avx512(const struct kp_device *device, struct kp_error *
 	int status = processor_available(device, error);
 
 	return status == KP_OK ? check_avx512(error) : status;
+}
+
+int processor_available_avx512_bf16(
+	const struct kp_device *device, struct kp_error *error)
+{
+	int status = processor_available_avx512(device, error);
+
+	return status == KP_OK ? check_bf16(error) : status;
 }

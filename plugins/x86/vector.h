@@ -12,7 +12,7 @@
 /* A kernel whose source is compiled once for each width, and what it asks for. */
 #if defined(VECTOR_512)
 #define KERNEL(name) name##_avx512
-#define AVAILABLE    processor_available_avx512
+#define AVAILABLE    processor_available_avx512_bf16
 #else
 #define KERNEL(name) name
 #define AVAILABLE    processor_available
@@ -28,7 +28,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 #if defined(VECTOR_512)
-#define VECTOR AVX512
+#define VECTOR AVX512_BF16
 typedef __m512 vector;
 typedef __m512i words;
 enum { LANES = 16 };
@@ -74,6 +74,11 @@ INLINE int64_t form_bytes(enum form form)
 	return form == F32_DENSE || form == F32_SPREAD ? 4 : 2;
 }
 
+INLINE int form_is_bf16(enum form form)
+{
+	return form_bytes(form) == 2;
+}
+
 /* The same element in lines that lie next to each other. */
 INLINE enum form form_dense(enum form form)
 {
@@ -116,19 +121,6 @@ VECTOR INLINE float vector_max(vector v)
 #endif
 }
 
-/*
- * The bits of the nearest bf16, ties to even, in the upper half of each word. A NaN
- * here comes from a bf16 or from the processor: its low half is 0, so that the
- * sum does not carry into its sign.
- */
-VECTOR INLINE words vector_round(vector v)
-{
-	words bits = CAST_WORDS(v);
-	words odd = BITS(and)(OP(srli_epi32)(bits, 16), OP(set1_epi32)(1));
-
-	return OP(add_epi32)(bits, OP(add_epi32)(odd, OP(set1_epi32)(0x7fff)));
-}
-
 /* STEP elements next to each other. */
 VECTOR INLINE struct pair pair_read(const char *at, enum form form)
 {
@@ -146,16 +138,42 @@ VECTOR INLINE struct pair pair_read(const char *at, enum form form)
 	return pair;
 }
 
+#if defined(VECTOR_512)
+
+/* The instruction takes what is smaller than a normal float for 0. */
+VECTOR INLINE words pair_narrow(struct pair pair)
+{
+	static const uint16_t order[2 * LANES] = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5,
+		21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30,
+		15, 31};
+
+	return _mm512_permutexvar_epi16(
+		_mm512_loadu_si512(order), (words)_mm512_cvtne2ps_pbh(pair.b, pair.a));
+}
+
+#else
+
+/*
+ * The bits of the nearest bf16, ties to even, in the upper half of each word. A NaN
+ * here comes from a bf16 or from the processor: its low half is 0, so that the
+ * sum does not carry into its sign.
+ */
+VECTOR INLINE words vector_round(vector v)
+{
+	words bits = CAST_WORDS(v);
+	words odd = BITS(and)(OP(srli_epi32)(bits, 16), OP(set1_epi32)(1));
+
+	return OP(add_epi32)(bits, OP(add_epi32)(odd, OP(set1_epi32)(0x7fff)));
+}
+
 VECTOR INLINE words pair_narrow(struct pair pair)
 {
 	words even = OP(srli_epi32)(vector_round(pair.a), 16);
 
-#if defined(VECTOR_512)
-	return _mm512_mask_blend_epi16(0xaaaaaaaa, even, vector_round(pair.b));
-#else
 	return _mm256_blend_epi16(even, vector_round(pair.b), 0xaa);
-#endif
 }
+
+#endif
 
 /* Past the caches where `streamed`: `at` is then aligned to a register. */
 VECTOR INLINE void pair_write(char *at, struct pair pair, enum form form, int streamed)
@@ -232,13 +250,16 @@ INLINE int64_t line_before_aligned(struct line line, int64_t n, enum form form)
 	return bytes / form_bytes(form) < n ? bytes / form_bytes(form) : n;
 }
 
-/* Asks for the STEP elements from i on, to come while others are computed. */
+/*
+ * Asks for the STEP elements from i on, to come while others are computed: into the
+ * second cache, since into the first they would push out those.
+ */
 VECTOR INLINE void line_prefetch(struct line line, int64_t i, enum form form)
 {
 	const char *at = line_at(line, i, form);
 
 	for (int64_t byte = 0; byte < STEP * form_bytes(form); byte += CACHE_LINE)
-		_mm_prefetch(at + byte, _MM_HINT_T0);
+		_mm_prefetch(at + byte, _MM_HINT_T1);
 }
 
 /* One element as a number, and back: what is too odd for registers. */

@@ -83,7 +83,6 @@ static void prepare(struct request *request, struct subject *subject,
 	request->call.tensors = request->tensors;
 	request->call.attrs = arguments->attributes;
 	request->call.error = &subject->error;
-	request->call.host = arguments->host;
 	request->call.device_state = subject->device_state;
 	request->call.host = subject->host;
 }

@@ -30,7 +30,6 @@ struct arguments {
 	union kp_value attributes[4];
 	uint32_t n_attributes;
 	uint64_t withheld; /* bytes by which the workspace is smaller than needed */
-	const struct kp_host *host; /* NULL: one that lends nothing */
 };
 
 /* build/plugins/PLUGIN.so with $KPLUG_BUILD for build. Returns `path`. */
