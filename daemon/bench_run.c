@@ -124,6 +124,21 @@ static json_t *check_json(
 		"failed", kp_json_or_null(failed));
 }
 
+/* null for a row that nobody timed on a GPU. */
+static json_t *gpu_json(const struct bench_row *row, const json_t *report)
+{
+	const json_t *said = json_object_get(report, "gpu");
+	const char *id = json_string_value(json_object_get(row->device, "id"));
+
+	if (!json_is_object(said) || !id)
+		return json_null();
+	return json_pack("{s:o, s:I, s:b, s:b, s:o, s:o}", "device",
+		kp_json_clean_string(id), "sets", count(said, "sets"), "cold",
+		json_is_true(json_object_get(said, "cold")), "graph",
+		json_is_true(json_object_get(said, "graph")), "copy_gbytes_per_s",
+		told(said, "copy_gbytes_per_s"), "clock_mhz", told(said, "clock_mhz"));
+}
+
 static json_t *sampling_json(
 	const struct bench_row *row, const json_t *report, bool is_good)
 {
@@ -185,9 +200,10 @@ json_t *bench_run_json(const struct bench_plan *plan, const struct bench_row *ro
 	run = kp_json_merge(run, work_json(plan, &shape, is_good ? &stats : NULL));
 	json_t *error =
 		is_good ? bench_number(row->taken.error) : told(said, "max_error");
-	return kp_json_merge(
-		run, json_pack("{s:o, s:o, s:o}", "check", check_json(plan, said, error),
-			     "tolerance", told(said, "tolerance"), "max_error", error));
+	return kp_json_merge(run,
+		json_pack("{s:o, s:o, s:o, s:o}", "check", check_json(plan, said, error),
+			"tolerance", told(said, "tolerance"), "max_error", error, "gpu",
+			gpu_json(row, said)));
 }
 
 /* ---- beside others ----------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 enum {
 	SAMPLING = 12, /* times time_s: 10 at most for samples, and the warm-up */
+	DEVICE_MS = 20000,
 	KEPT = 400000, /* samples in a whole reply, if each row has KEPT_LEAST */
 	KEPT_LEAST = 32,
 };
@@ -59,15 +60,19 @@ json_t *bench_job_json(const struct bench_plan *plan, const struct bench_row *ro
 	return NULL;
 }
 
+double bench_start_ms(const struct bench_row *row)
+{
+	return row->source.timeout_ms + (json_is_object(row->device) ? DEVICE_MS : 0);
+}
+
 /*
- * Time to load and start (the manifest's), to take the samples, and for as many
+ * Time to load and start, to take the samples, and for as many
  * calls of a slow kernel as checks and warm-up need.
  */
 static double timeout_ms(
 	const struct bench_plan *plan, const struct bench_row *row, double call_ms)
 {
-	return row->source.timeout_ms +
-	       1e3 * SAMPLING * plan->time_s / bench_rounds(plan) +
+	return bench_start_ms(row) + 1e3 * SAMPLING * plan->time_s / bench_rounds(plan) +
 	       BENCH_SLOWNESS * call_ms;
 }
 

@@ -48,6 +48,9 @@ extern const struct bench_task bench_measuring;
 /* Rounds of a plan: 1 where its task has no more. */
 unsigned bench_rounds(const struct bench_plan *plan);
 
+/* To load and start (the manifest's), and for a GPU to get a context and many inputs. */
+double bench_start_ms(const struct bench_row *row);
+
 /*
  * The job of a worker that does `task` ("reference", or what the row is for) for a row
  * with a kernel. A new reference, NULL when memory is exhausted.

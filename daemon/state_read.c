@@ -149,29 +149,46 @@ static void keep_wrong(const struct state_place *place, const struct kp_diags *w
 		kp_diags_add(lost, &wrong->items[i]);
 }
 
+static int hold_name(struct kp_decisions *decisions, const struct kp_disabled *old)
+{
+	bool changed;
+
+	if (kp_decisions_find(decisions, old->name))
+		return 0;
+	if (kp_decisions_disable(decisions, old->name, old->reason, old->at, old->uid,
+		    false, &changed) < 0)
+		return -1;
+	return kp_decisions_identify(
+		decisions, old->name, old->digest, old->package, &changed);
+}
+
+static int hold_rule(struct kp_decisions *decisions, const struct kp_rule *old)
+{
+	bool changed;
+
+	if (kp_decisions_find_rule(decisions, old->operation, old->solution))
+		return 0;
+	return kp_decisions_rule(decisions, old->operation, old->solution, old->reason,
+		old->at, old->uid, false, &changed);
+}
+
 /*
- * What was disabled before the last change, and is not found any more: it may have lost
- * its name. Turned off once too often is better than on by a letter. -1: no memory.
+ * What was off before the last change and is not found any more: it may have lost its
+ * name. Off once too often is better than on by a letter. -1: memory is exhausted.
  */
 static int hold_old(const struct state_place *place, struct kp_decisions *decisions)
 {
 	struct kp_decisions old = {0};
 	struct kp_diags wrong = {0};
 	struct kp_diag why;
-	bool changed;
 	int failed = 0;
 
-	if (read_decisions(place, state_old_name, &old, &wrong, &why) == PRESENT)
-		for (size_t i = 0; failed == 0 && i < old.n_disabled; i++) {
-			const struct kp_disabled *item = &old.disabled[i];
-			if (kp_decisions_find(decisions, item->name))
-				continue;
-			failed = kp_decisions_disable(decisions, item->name, item->reason,
-				item->at, item->uid, false, &changed);
-			if (failed == 0)
-				failed = kp_decisions_identify(decisions, item->name,
-					item->digest, item->package, &changed);
-		}
+	if (read_decisions(place, state_old_name, &old, &wrong, &why) != PRESENT)
+		old = (struct kp_decisions){0};
+	for (size_t i = 0; failed == 0 && i < old.n_disabled; i++)
+		failed = hold_name(decisions, &old.disabled[i]);
+	for (size_t i = 0; failed == 0 && i < old.n_rules; i++)
+		failed = hold_rule(decisions, &old.rules[i]);
 	kp_decisions_finish(&old);
 	kp_diags_finish(&wrong);
 	return failed;

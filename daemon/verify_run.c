@@ -35,7 +35,7 @@ static double timeout_ms(
 	size_t seeds = json_array_size(json_object_get(plan->details, "seeds"));
 	double calls = (double)(seeds * CALLS_A_SEED + CALLS_MORE);
 
-	return row->source.timeout_ms + PATIENCE_MS + calls * BENCH_SLOWNESS * call_ms;
+	return bench_start_ms(row) + PATIENCE_MS + calls * BENCH_SLOWNESS * call_ms;
 }
 
 static const char *verdict_of(const struct bench_row *row,

@@ -59,8 +59,7 @@ static void leave_out(struct kp_query *query, const char *name)
 		plugin = kp_table_plugin(table, name);
 	}
 	if (plugin == SIZE_MAX) {
-		if (!query->unknown_without)
-			query->unknown_without = name;
+		query->n_unknown_without++;
 		return;
 	}
 	query->without[query->n_without].name = name;
@@ -74,7 +73,7 @@ static int init(struct kp_query *query, const struct kp_table *table,
 	query->table = table;
 	query->request = request;
 	query->n_traits = query->n_values = query->n_devices = query->n_without = 0;
-	query->unknown_without = NULL;
+	query->n_unknown_without = 0;
 	query->operation = kp_table_operation(table, request->operation);
 	if (query->operation == SIZE_MAX)
 		return unknown_operation(table, request->operation, diag);

@@ -72,7 +72,7 @@ struct kp_query {
 		size_t plugin, kernel;
 		const char *name;
 	} without[KP_QUERY_WITHOUT];
-	const char *unknown_without; /* the first that names nothing, or NULL */
+	size_t n_unknown_without; /* names among `without` that name nothing */
 	char buffer[KP_SIGNATURE_BYTES];
 	unsigned char on_features[KP_PLATFORM_DEVICES * KP_DEVICE_FEATURES * 4];
 };

@@ -3,10 +3,13 @@
 #include "lib/select.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/override.h"
 #include "lib/predicate.h"
 #include "lib/rank.h"
+#include "lib/table_read.h"
+#include "lib/text.h"
 
 static const char *const objective_names[KP_OBJECTIVES] = {
 	[KP_OBJECTIVE_DEFAULT] = "default",
@@ -34,6 +37,59 @@ const char *kp_override_source_name(enum kp_override_source source)
 	return source_names[source];
 }
 
+/* The nearest plugin, or NULL. */
+static const char *nearest_plugin(const struct kp_table *table, const char *name)
+{
+	const char *nearest = NULL;
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < kp_table_count(table, KP_SECTION_PLUGINS); i++) {
+		const char *known = kp_table_text(
+			table, kp_load32(kp_table_record(table, KP_SECTION_PLUGINS, i) +
+					 KP_PLUGIN_NAME));
+		size_t distance = kp_text_distance(name, known);
+		if (distance < best && kp_text_nearest(name, &known, 1)) {
+			best = distance;
+			nearest = known;
+		}
+	}
+	return nearest;
+}
+
+/* Is there nothing of this name to leave out? *diag says so, and what was meant. */
+static bool is_unknown(
+	const struct kp_table *table, const char *name, struct kp_diag *diag)
+{
+	struct kp_diag why;
+	size_t kernel;
+
+	if (strchr(name, '/')) {
+		if (kp_table_find(table, NULL, name, &kernel, &why) == 0)
+			return false;
+		kp_diag_set(diag, "unknown_without", name,
+			"nothing is left out for %s: %s", name, why.message);
+		return true;
+	}
+	if (kp_table_plugin(table, name) != SIZE_MAX)
+		return false;
+	const char *nearest = nearest_plugin(table, name);
+	kp_diag_set(diag, "unknown_without", name,
+		"there is no plugin or kernel %s to leave out%s%s%s", name,
+		nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
+	return true;
+}
+
+static void warn_unknown(const struct kp_query *query, struct kp_decision *decision)
+{
+	const struct kp_request *request = query->request;
+	struct kp_diag diag;
+
+	for (size_t i = 0; query->n_unknown_without > 0 && i < request->n_without; i++)
+		if (is_unknown(query->table, request->without[i], &diag))
+			kp_diags_add(&decision->warnings, &diag);
+}
+
 static void warn(const struct kp_query *query, struct kp_decision *decision)
 {
 	struct kp_diag diag;
@@ -44,12 +100,7 @@ static void warn(const struct kp_query *query, struct kp_decision *decision)
 			query->request->operation);
 		kp_diags_add(&decision->warnings, &diag);
 	}
-	if (query->unknown_without) {
-		kp_diag_set(&diag, "unknown_without", query->unknown_without,
-			"there is no plugin or kernel %s to leave out",
-			query->unknown_without);
-		kp_diags_add(&decision->warnings, &diag);
-	}
+	warn_unknown(query, decision);
 }
 
 /* What force left aside is said with the result. */

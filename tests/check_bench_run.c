@@ -348,7 +348,7 @@ START_TEST(all_members_of_the_interface_are_there)
 		"gbytes_per_s", "max_error", "tolerance", "plugin", "version", "closure",
 		"solution", "priority", "revision", "threads", "order", "samples_us",
 		"repeats", "clocks", "mad_us", "low_us", "high_us", "work", "check",
-		"share"};
+		"share", "gpu"};
 	json_t *run = run_of(NULL, NULL);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		ck_assert_msg(json_object_get(run, keys[i]) != NULL, "%s", keys[i]);

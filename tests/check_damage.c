@@ -172,10 +172,14 @@ END_TEST
 static void make_decisions(char **text, size_t *size)
 {
 	struct seen seen = {0};
+	bool changed;
 
 	for (int i = 0; i < 2; i++) {
 		disable("alpha", false);
 		disable("beta/kernel", false);
+		ck_assert_int_eq(kp_decisions_rule(&decisions, "gemm/mm", "split-k",
+					 "wrong", 1, 0, false, &changed),
+			0);
 		ck_assert_int_eq(
 			state_keep_decisions(state, &decisions, on_kept, &seen, &diag),
 			0);
@@ -208,7 +212,8 @@ static void read_damaged(const struct damage *damage, size_t at)
 		return;
 	}
 	bool whole = kp_decisions_find(&read, "alpha") &&
-		     kp_decisions_find(&read, "beta/kernel");
+		     kp_decisions_find(&read, "beta/kernel") &&
+		     kp_decisions_find_rule(&read, "gemm/mm", "split-k");
 	/* What a letter was changed in is off as it was before the last change. */
 	ck_assert_msg(whole, "%s at %zu: a decision is lost", damage->what, at);
 	ck_assert_msg(lost.count > 0, "%s at %zu is not said", damage->what, at);

@@ -29,6 +29,7 @@
 
 #include "daemon/worker/measure_clock.h"
 #include "daemon/worker/measure_core.h"
+#include "daemon/worker/measure_gpu.h"
 #include "daemon/worker/measure_layout.h"
 #include "daemon/worker/measure_result.h"
 #include "daemon/worker/report.h"
@@ -40,6 +41,7 @@ struct measuring {
 	struct measure_kernel kernel;
 	struct measure_times times;
 	struct measure_core core;
+	struct measure_gpu gpu;
 	double call_ms;
 	bool passed[3]; /* checks before, while and after it was timed */
 	const char *failed;
@@ -87,6 +89,15 @@ static json_t *passed_json(const struct measuring *measuring)
 	return list;
 }
 
+static json_t *gpu_json(const struct measure_gpu *gpu)
+{
+	return json_pack("{s:{s:I, s:b, s:b, s:o, s:o}}", "gpu", "sets",
+		(json_int_t)gpu->sets, "cold", gpu->is_cold, "graph", gpu->is_graph,
+		"copy_gbytes_per_s",
+		number_or_null(gpu->copy_gbytes_per_s, gpu->copy_gbytes_per_s > 0),
+		"clock_mhz", number_or_null(gpu->clock_mhz, gpu->clock_mhz > 0));
+}
+
 static json_t *with_circumstances(json_t *bench, const struct measuring *measuring)
 {
 	const struct measure_core *core = &measuring->core;
@@ -96,7 +107,9 @@ static json_t *with_circumstances(json_t *bench, const struct measuring *measuri
 		number_or_null(core->cpufreq_mhz, core->cpufreq_mhz > 0), "chain_mhz",
 		number_or_null(core->chain_mhz, core->chain_mhz > 0));
 
-	return kp_json_merge(bench, more);
+	bench = kp_json_merge(bench, more);
+	return measuring->gpu.sets > 0 ? kp_json_merge(bench, gpu_json(&measuring->gpu))
+				       : bench;
 }
 
 /* Times of a kernel that is wrong say nothing: they are left out. */
@@ -196,6 +209,16 @@ static int pass(struct measuring *measuring, int phase, int failed)
 	return failed;
 }
 
+static int take_times(struct measuring *measuring, const struct measure_wish *wish,
+	struct kp_diag *diag)
+{
+	if (!measuring->device.kind->is_host)
+		return measure_gpu_time(&measuring->kernel, &measuring->c, wish,
+			&measuring->times, &measuring->gpu, diag);
+	return measure_time(
+		&measuring->kernel, &measuring->c, wish, &measuring->times, diag);
+}
+
 static int measure(struct measuring *measuring, const struct report *report,
 	const json_t *job, struct kp_diag *diag)
 {
@@ -205,9 +228,7 @@ static int measure(struct measuring *measuring, const struct report *report,
 	if (pass(measuring, BEFORE, checked_run(measuring, diag)) < 0)
 		return -1;
 	report_stage(report, "bench timing");
-	if (pass(measuring, DURING,
-		    measure_time(&measuring->kernel, &measuring->c, &wish,
-			    &measuring->times, diag)) < 0)
+	if (pass(measuring, DURING, take_times(measuring, &wish, diag)) < 0)
 		return wrong_later("while it was timed", diag);
 	measure_core_read(&measuring->core);
 	report_stage(report, "bench last check");

@@ -119,7 +119,7 @@ static int take_samples(struct measure_kernel *kernel, struct measure_case *c,
 }
 
 /* They are sorted afterwards: then nobody can tell when which was taken. */
-static void keep(const double *samples, size_t count, const struct measure_wish *wish,
+void measure_keep(const double *samples, size_t count, const struct measure_wish *wish,
 	struct measure_times *times)
 {
 	size_t most = wish->keep < MEASURE_KEPT ? wish->keep : MEASURE_KEPT;
@@ -142,7 +142,7 @@ int measure_time(struct measure_kernel *kernel, struct measure_case *c,
 	int failed = warm_up(kernel, wish->time_s, times, diag) < 0 ||
 		     take_samples(kernel, c, wish, times, samples, &count, diag) < 0;
 	if (!failed)
-		keep(samples, count, wish, times);
+		measure_keep(samples, count, wish, times);
 	if (!failed && !kp_stats_of(samples, count, &times->stats))
 		failed = kp_diag_set(diag, "error", NULL, "the clock gave no times");
 	free(samples);
