@@ -182,7 +182,8 @@ static void add_run(struct grid *grid, const struct row *row, double best)
 	add_number(grid, json_object_get(row->run, "gflops"));
 	add_number(grid, json_object_get(row->run, "gbytes_per_s"));
 	if (row->median > 0 && best >= 0)
-		grid_add(grid, TONE_PLAIN, "%.0f%%", best / row->median * 100);
+		grid_add(grid, TONE_PLAIN, "%.*f%%", best / row->median < 0.1,
+			best / row->median * 100);
 	else
 		grid_add(grid, TONE_FAINT, "-");
 	add_error(grid, row->run);
