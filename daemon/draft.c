@@ -18,10 +18,13 @@
 static const uint64_t file_most = (uint64_t)STORE_FILE_MIB << 20;
 
 /*
- * The copies are files "0", "1", ... of the directory until it is kept. It is ours
- * alone: what a library reaches may be anything, and is not published before it is
- * known to be a library.
+ * The copies are files ".copy-0", ... of the directory until it is kept, and becomes the
+ * entry itself: file systems do not like a directory made and removed for each plugin.
+ * It is ours alone: what a library reaches may be anything, and is not published before
+ * it is known to be a library.
  */
+enum { COPY_NAME = 32 };
+
 struct draft {
 	struct store *store;
 	char name[16]; /* of the directory in the store, or "" */
@@ -168,15 +171,30 @@ static int open_source(const char *path, struct stat *st, struct kp_diag *diag)
 	return -1;
 }
 
+static void name_copy(char name[COPY_NAME], size_t i)
+{
+	(void)snprintf(name, COPY_NAME, ".copy-%zu", i);
+}
+
+/* A copy that was begun before the file changed gives way. */
+static int create(const struct draft *draft, const char *name)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(draft->fd, name, flags, 0444);
+
+	if (fd >= 0 || errno != EEXIST)
+		return fd;
+	(void)unlinkat(draft->fd, name, 0);
+	return openat(draft->fd, name, flags, 0444);
+}
+
 static int copy(
 	struct draft *draft, int from, struct draft_file *file, struct kp_diag *diag)
 {
-	char name[24];
+	char name[COPY_NAME];
 
-	(void)snprintf(name, sizeof(name), "%zu", draft->count);
-	(void)unlinkat(draft->fd, name, 0);
-	int to = openat(draft->fd, name,
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+	name_copy(name, draft->count);
+	int to = create(draft, name);
 	if (to < 0)
 		return kp_diag_set(diag, "write_failed", file->from,
 			"cannot make a file in the store: %s", strerror(errno));
@@ -292,9 +310,9 @@ enum draft_result draft_add(
 
 int draft_open(const struct draft *draft, size_t i, struct kp_diag *diag)
 {
-	char name[24];
+	char name[COPY_NAME];
 
-	(void)snprintf(name, sizeof(name), "%zu", i);
+	name_copy(name, i);
 	return kp_file_open(draft->fd, name, NULL, diag);
 }
 
@@ -312,7 +330,7 @@ static int closure_of(const struct draft *draft, size_t root, char closure[DIGES
 	return failed;
 }
 
-/* Makes the directories of "tree/a/b" that are above its last part. */
+/* Makes the directories of "a/b/c" that are above its last part. */
 static int make_parents(int dir, char *path)
 {
 	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -325,23 +343,24 @@ static int make_parents(int dir, char *path)
 	return 0;
 }
 
+/* Never onto a copy that has yet to move, whatever a library is called. */
 static int plant(const struct draft *draft, size_t i, size_t root)
 {
-	char name[24];
-	char *path;
+	char name[COPY_NAME];
+	char *path = strdup(draft->files[i].at + root + 1);
 
-	(void)snprintf(name, sizeof(name), "%zu", i);
-	if (asprintf(&path, "tree/%s", draft->files[i].at + root + 1) < 0)
+	name_copy(name, i);
+	if (!path)
 		return -1;
 	int failed = make_parents(draft->fd, path) < 0 ||
-		     renameat(draft->fd, name, draft->fd, path) < 0;
+		     renameat2(draft->fd, name, draft->fd, path, RENAME_NOREPLACE) < 0;
 	free(path);
 	return failed ? -1 : 0;
 }
 
 /*
  * Another run of the same content may have been quicker: its entry is as good.
- * Sealed after the move, since moving a directory to another parent writes it.
+ * Sealed after the move: then everybody may see it.
  */
 static int make_entry(
 	struct draft *draft, size_t root, const char *closure, struct kp_diag *diag)
@@ -351,7 +370,8 @@ static int make_entry(
 
 	for (size_t i = 0; i < draft->count && !failed; i++)
 		failed = plant(draft, i, root);
-	if (!failed && renameat(draft->fd, "tree", store->fd, closure) == 0) {
+	if (!failed && renameat(store->fd, draft->name, store->fd, closure) == 0) {
+		draft->name[0] = '\0';
 		store_mark(store, closure);
 		(void)tree_publish(store->fd, closure);
 		return 0;
