@@ -32,13 +32,17 @@ int process_signals(const int *signals, size_t n)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void reset_signals(void)
+void process_default_signals(void)
 {
-	sigset_t none;
 	struct sigaction plain = {.sa_handler = SIG_DFL};
 	/* Some numbers are the C library's own and are refused: no matter. */
 	for (int number = 1; number < NSIG; number++)
 		(void)sigaction(number, &plain, NULL);
+}
+
+static void let_signals_in(void)
+{
+	sigset_t none;
 	sigemptyset(&none);
 	must(sigprocmask(SIG_SETMASK, &none, NULL));
 }
@@ -121,7 +125,7 @@ void process_become_worker(
 		_exit(EXIT_FAILURE);
 	place(report, job, output, fds, n < PROCESS_FDS_MOST ? n : PROCESS_FDS_MOST);
 	limit();
-	reset_signals();
+	let_signals_in();
 	/* It may die at any time, and what it printed before is evidence. */
 	setvbuf(stdout, NULL, _IONBF, 0);
 }

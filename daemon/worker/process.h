@@ -14,9 +14,12 @@ enum {
 	PROCESS_FDS_MOST = 3,
 };
 
+/* All signals do what they do by default; for the launcher, of which workers are. */
+void process_default_signals(void);
+
 /*
  * In a fresh child of `parent`: a session of its own, killed with its parent,
- * default signals, no core, first to go when memory is short, cwd "/", umask 022,
+ * no signal blocked, no core, first to go when memory is short, cwd "/", umask 022,
  * /dev/null as stdin, `output` as stdout and stderr (unbuffered), report, job and the n
  * fds at their places, and no other descriptor. Ends the process when it cannot be made
  * so.

@@ -262,6 +262,7 @@ static bool prepare(struct launcher *launcher)
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0)
 		return false;
+	process_default_signals();
 	process_close_others((const int[]){LAUNCHER_SOCKET}, 1);
 	(void)fcntl(LAUNCHER_SOCKET, F_SETFD, FD_CLOEXEC);
 	launcher->signals = process_signals(watched, 2);
