@@ -48,9 +48,34 @@ void cache_key(const char *closure, const char *deps, const char *platform,
 	free(text);
 }
 
+/* The line of a value, which it takes; NULL when there can be none. */
+static json_t *as_text(json_t *value, const char *name, const char *key)
+{
+	char *text = NULL;
+
+	if (value && json_object_set_new(value, name, json_string(key)) == 0)
+		text = json_dumps(value, JSON_COMPACT);
+	json_decref(value);
+	json_t *line = text ? json_string_nocheck(text) : NULL;
+	free(text);
+	return line;
+}
+
+static const json_t *find(json_t *map, const char *key)
+{
+	const json_t *kept = json_object_get(map, key);
+	const char *text = json_string_value(kept);
+
+	if (!text)
+		return kept;
+	if (json_object_set_new(map, key, json_loads(text, 0, NULL)) < 0)
+		return NULL;
+	return json_object_get(map, key);
+}
+
 const json_t *cache_find(const struct cache *cache, const char *library)
 {
-	return json_object_get(cache->files, library);
+	return find(cache->files, library);
 }
 
 int cache_decode(const json_t *value, struct cache_file *file)
@@ -92,7 +117,8 @@ void cache_put(struct cache *cache, const char *library, const struct cache_file
 		"deps", file->deps, "parts", file->parts, "needs", file->needs, "stamps",
 		trace_json(file->trace), "proof", file->trace->proof, "at",
 		(json_int_t)now);
-	if (json_object_set_new(cache->files, library, value) < 0)
+	if (json_object_set_new(cache->files, library, as_text(value, "file", library)) <
+		0)
 		cache_forget(cache, library);
 }
 
@@ -104,7 +130,7 @@ void cache_forget(struct cache *cache, const char *library)
 const json_t *cache_verdict(
 	const struct cache *cache, const char *key, unsigned timeout_ms)
 {
-	const json_t *value = json_object_get(cache->verdicts, key);
+	const json_t *value = find(cache->verdicts, key);
 	const json_t *verdict = json_object_get(value, "verdict");
 	const char *state = json_string_value(json_object_get(verdict, "state"));
 
@@ -122,6 +148,11 @@ void cache_put_verdict(struct cache *cache, const char *key, unsigned timeout_ms
 	make_room(cache->verdicts);
 	json_t *value = json_pack("{s:o, s:I, s:I}", "verdict", verdict, "timeout_ms",
 		(json_int_t)timeout_ms, "at", (json_int_t)now);
-	if (!key[0] || json_object_set_new(cache->verdicts, key, value) < 0)
+	json_t *line = as_text(value, "key", key);
+	if (!key[0]) {
+		json_decref(line);
+		return;
+	}
+	if (json_object_set_new(cache->verdicts, key, line) < 0)
 		(void)json_object_del(cache->verdicts, key);
 }

@@ -21,7 +21,8 @@ enum { CACHE_DAYS = 30, CACHE_MOST = 65536, CACHE_MIB = 256 };
 
 /*
  * Values are never changed once they are inside, so that a thread of the pool
- * may read one (with a reference) while the loop thread goes on.
+ * may read one (with a reference) while the loop thread goes on. What is put in is kept
+ * as the text of its line, a tenth of what it takes as a value, until it is asked for.
  */
 struct cache {
 	json_t *files;	  /* path of a library -> what it was */

@@ -174,6 +174,9 @@ int cache_read(struct cache *cache, const char *dir, int64_t now, struct kp_diag
 /* What is too long to be read back is left out: that plugin is probed again. */
 static bool write_line(FILE *out, const char *name, const char *key, json_t *value)
 {
+	if (json_is_string(value))
+		return json_string_length(value) > KP_JSON_BYTES ||
+		       fprintf(out, "%s\n", json_string_value(value)) > 0;
 	/* A shallow copy: the value itself may be read elsewhere meanwhile. */
 	json_t *line = json_copy(value);
 	char *text = NULL;

@@ -68,6 +68,11 @@ void cache_save_later(struct cache_save *save)
 		(void)uv_timer_start(&save->calm, calm, CALM_MS, 0);
 }
 
+bool cache_save_is_done(const struct cache_save *save)
+{
+	return !save->changed && !save->writing && !save->failed;
+}
+
 bool cache_save_flush(struct cache_save *save)
 {
 	save->closing = true;

@@ -30,6 +30,8 @@ int cache_save_init(struct cache_save *save, struct lane *lane, const struct cac
 	void *context) __attribute__((warn_unused_result));
 /* The cache has changed. */
 void cache_save_later(struct cache_save *save);
+/* Is all that the cache holds on disk, too? */
+bool cache_save_is_done(const struct cache_save *save);
 /*
  * For the end: writes what has changed. True when there is nothing to write and
  * nothing under way; else `ended` comes, and then it is to be asked again.

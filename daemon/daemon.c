@@ -58,8 +58,8 @@ static void keep_table(struct daemon *daemon)
 	if (daemon->kept == daemon->generation.number)
 		return;
 	daemon->kept = daemon->generation.number;
-	state_keep_table(
-		daemon->state, daemon->generation.bytes, daemon->generation.size);
+	state_keep_table(daemon->state, daemon->generation.table.bytes,
+		daemon->generation.table.size);
 }
 
 void daemon_changed(struct daemon *daemon)

@@ -18,23 +18,12 @@ static void drop_texts(struct generation *generation)
 int generation_publish(
 	struct generation *generation, struct kp_registry *registry, struct kp_diag *diag)
 {
-	struct kp_table table;
-	void *bytes;
-	size_t size;
-
-	if (generation->bytes && !kp_registry_is_dirty(registry))
+	if (generation->table.bytes && !kp_registry_is_dirty(registry))
 		return 0;
-	if (kp_registry_table(registry, generation->number + 1, &bytes, &size, diag) < 0)
+	if (kp_registry_publish(registry, generation->number + 1, diag) < 0)
 		return -1;
-	if (kp_table_open(bytes, size, &table, diag) < 0) {
-		free(bytes);
-		return -1;
-	}
-	free(generation->bytes);
 	drop_texts(generation);
-	generation->bytes = bytes;
-	generation->size = size;
-	generation->table = table;
+	(void)kp_registry_latest(registry, &generation->table);
 	generation->number++;
 	return 0;
 }
@@ -50,6 +39,5 @@ void generation_keep(
 void generation_finish(struct generation *generation)
 {
 	drop_texts(generation);
-	free(generation->bytes);
 	*generation = (struct generation){0};
 }

@@ -18,9 +18,7 @@ enum generation_text { GENERATION_LIST, GENERATION_KERNELS, GENERATION_TEXTS };
 
 struct generation {
 	uint64_t number; /* of the last one; at the start that of an earlier run, or 0 */
-	void *bytes;	 /* NULL: there is none yet */
-	size_t size;
-	struct kp_table table; /* a view of bytes */
+	struct kp_table table; /* the registry's latest; without bytes: none yet */
 	struct {
 		char *text;
 		size_t size;

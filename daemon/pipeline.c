@@ -2,6 +2,7 @@
 /* All ways that are under way, their store and their cache. */
 #include "daemon/pipeline.h"
 
+#include <malloc.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct pipeline {
 	struct cache_save save;
 	struct opening opening;
 	bool open; /* store and cache have been looked at */
+	bool away; /* all that the cache held is on disk alone */
 
 	struct way *ways; /* wanted */
 	size_t leaving;	  /* ways that are not, and are not freed yet */
@@ -114,9 +116,9 @@ static void timer_closed(uv_handle_t *handle)
 
 static void close_when_idle(struct pipeline *pipeline)
 {
-	if (!pipeline->closing || pipeline->ended || !pipeline->open ||
-		pipeline->leaving > 0 || pipeline->checks > 0 ||
-		!cache_save_flush(&pipeline->save))
+	if (!pipeline->closing || pipeline->ended ||
+		(!pipeline->open && !pipeline->away) || pipeline->leaving > 0 ||
+		pipeline->checks > 0 || !cache_save_flush(&pipeline->save))
 		return;
 	pipeline->ended = true;
 	cache_save_close(&pipeline->save, timer_closed, pipeline);
@@ -153,6 +155,22 @@ static void warn(struct pipeline *pipeline, const struct kp_diag *diag)
 		pipeline->settings.warned(pipeline->settings.warned_context, diag);
 }
 
+/*
+ * What was found out of thousands of plugins is many times what is needed of them while
+ * nothing changes: then the file has it, and memory that it took goes back.
+ */
+static void put_away(struct pipeline *pipeline)
+{
+	if (!pipeline->open || pipeline->closing || pipeline->ways ||
+		pipeline->leaving > 0 || !cache_save_is_done(&pipeline->save))
+		return;
+	pipeline->open = false;
+	pipeline->away = true;
+	(void)json_object_clear(pipeline->cache.files);
+	(void)json_object_clear(pipeline->cache.verdicts);
+	(void)malloc_trim(0);
+}
+
 /* A cache that cannot be written costs the next start its speed: said once. */
 static void saved(void *context, const struct kp_diag *diag)
 {
@@ -160,6 +178,7 @@ static void saved(void *context, const struct kp_diag *diag)
 
 	if (diag)
 		warn(pipeline, diag);
+	put_away(pipeline);
 	close_when_idle(pipeline);
 }
 
@@ -181,8 +200,9 @@ static void open_work(struct lane_job *job)
 	struct opening *opening = opening_of(job);
 	struct pipeline *pipeline = opening->pipeline;
 
-	pipeline->store =
-		store_open(pipeline->settings.store_dir, NULL, &pipeline->store_diag);
+	if (!pipeline->store)
+		pipeline->store = store_open(
+			pipeline->settings.store_dir, NULL, &pipeline->store_diag);
 	if (pipeline->store && pipeline->settings.system)
 		store_serve_all(pipeline->store);
 	/* What could not be written later is said now. */
@@ -205,6 +225,13 @@ static void opened(struct lane_job *job)
 	for (struct way *way = pipeline->ways; way; way = way->next)
 		way_begin(way);
 	close_when_idle(pipeline);
+}
+
+/* At the start, and when what was put away is needed again. */
+static void fetch(struct pipeline *pipeline)
+{
+	pipeline->away = false;
+	lane_add(&pipeline->lane, &pipeline->opening.job, open_work, opened);
 }
 
 static int copy_settings(
@@ -242,7 +269,7 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 		free_all(pipeline);
 		return NULL;
 	}
-	lane_add(&pipeline->lane, &pipeline->opening.job, open_work, opened);
+	fetch(pipeline);
 	return pipeline;
 }
 
@@ -275,6 +302,8 @@ int pipeline_start(
 	*find(pipeline, manifest->name) = way;
 	if (pipeline->open)
 		way_begin(way);
+	else if (pipeline->away)
+		fetch(pipeline);
 	return 0;
 }
 
@@ -305,6 +334,7 @@ void pipeline_gone(struct pipeline *pipeline, struct way *way)
 {
 	way_free(way);
 	pipeline->leaving--;
+	put_away(pipeline);
 	close_when_idle(pipeline);
 }
 

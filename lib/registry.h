@@ -108,13 +108,17 @@ const char *kp_registry_disabled_as(const struct kp_registry *registry, const ch
 /* The platform, which is the caller's, is another one from now on. */
 void kp_registry_platform_changed(struct kp_registry *registry);
 
-/* Has anything changed since the last kp_registry_table? */
+/* Has anything changed since the last kp_registry_publish? */
 bool kp_registry_is_dirty(const struct kp_registry *registry);
 
 /*
- * Builds the flat table of a generation: malloc'ed bytes, the caller's. The
- * bytes are a function of the content alone, whatever the order of events.
+ * Builds the flat table of a generation, which kp_registry_latest then is. The bytes are
+ * a function of the content alone, whatever the order of events. On failure the one
+ * before stays.
  */
+int kp_registry_publish(struct kp_registry *registry, uint64_t generation,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+/* The same, and a copy of the bytes: malloc'ed, the caller's. */
 int kp_registry_table(struct kp_registry *registry, uint64_t generation, void **bytes,
 	size_t *size, struct kp_diag *diag) __attribute__((warn_unused_result));
 
@@ -126,8 +130,8 @@ int kp_registry_restore(struct kp_registry *registry, const void *bytes, size_t 
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
- * A view of the latest table, the registry's own copy; valid until the next
- * kp_registry_table or kp_registry_free. False when there is none yet.
+ * A view of the latest table, which is the registry's; valid until the next
+ * kp_registry_publish or kp_registry_free. False when there is none yet.
  */
 bool kp_registry_latest(const struct kp_registry *registry, struct kp_table *table);
 

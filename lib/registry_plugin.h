@@ -77,7 +77,7 @@ struct kp_registry {
 	size_t n_policies;
 	struct kp_policy *policies;
 	bool dirty;
-	void *bytes; /* the latest table, a copy of its own; or NULL */
+	void *bytes; /* the latest table; or NULL */
 	struct kp_table latest;
 };
 

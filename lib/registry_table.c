@@ -244,11 +244,11 @@ static int write_all(const struct kp_registry *registry, struct kp_build *build,
 }
 
 /* The kernels are in the table now: their notes can go. */
-static void settle_into(struct kp_registry *registry, void *copy, size_t size)
+static void settle_into(struct kp_registry *registry, void *bytes, size_t size)
 {
 	free(registry->bytes);
-	registry->bytes = copy;
-	registry->latest = (struct kp_table){copy, size};
+	registry->bytes = bytes;
+	registry->latest = (struct kp_table){bytes, size};
 	registry->dirty = false;
 	for (size_t i = 0; i < registry->count; i++) {
 		struct kp_plugin *plugin = registry->plugins[i];
@@ -268,29 +268,40 @@ static void settle_into(struct kp_registry *registry, void *copy, size_t size)
 	}
 }
 
-int kp_registry_table(struct kp_registry *registry, uint64_t generation, void **bytes,
-	size_t *size, struct kp_diag *diag)
+int kp_registry_publish(
+	struct kp_registry *registry, uint64_t generation, struct kp_diag *diag)
 {
 	struct kp_build build = {.failed = false};
+	struct kp_table table;
 	struct sources sources;
-	void *table;
-	size_t length;
+	void *bytes;
+	size_t size;
 
 	if (collect(registry, &sources) < 0)
 		return kp_diag_no_memory(diag);
 	if (write_all(registry, &build, &sources) < 0)
 		build.failed = true;
 	free(sources.items);
-	if (kp_build_finish(&build, generation, &table, &length, diag) < 0)
+	if (kp_build_finish(&build, generation, &bytes, &size, diag) < 0)
 		return -1;
-	void *copy = malloc(length);
-	if (!copy) {
-		free(table);
-		return kp_diag_no_memory(diag);
+	if (kp_table_open(bytes, size, &table, diag) < 0) {
+		free(bytes);
+		return -1;
 	}
-	memcpy(copy, table, length);
-	settle_into(registry, copy, length);
-	*bytes = table;
-	*size = length;
+	settle_into(registry, bytes, size);
+	return 0;
+}
+
+int kp_registry_table(struct kp_registry *registry, uint64_t generation, void **bytes,
+	size_t *size, struct kp_diag *diag)
+{
+	if (kp_registry_publish(registry, generation, diag) < 0)
+		return -1;
+	void *copy = malloc(registry->latest.size);
+	if (!copy)
+		return kp_diag_no_memory(diag);
+	memcpy(copy, registry->latest.bytes, registry->latest.size);
+	*bytes = copy;
+	*size = registry->latest.size;
 	return 0;
 }

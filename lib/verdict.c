@@ -155,6 +155,13 @@ static json_t *refer(const json_t *object, const char *key)
 	return json_is_object(value) ? json_incref(value) : NULL;
 }
 
+/* What outlives where it came from, which is thrown away as a whole. */
+static json_t *take_copy(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	return json_is_object(value) ? json_deep_copy(value) : NULL;
+}
+
 static bool is_digest(const char *text)
 {
 	size_t length = strlen(text);
@@ -264,8 +271,8 @@ static int read_facts(
 	verdict->probe_ms = json_number_value(json_object_get(value, "probe_ms"));
 	verdict->retry = json_is_true(json_object_get(value, "retry"));
 	verdict->note = refer(value, "note");
-	verdict->elf = refer(value, "elf");
-	verdict->evidence = refer(value, "evidence");
+	verdict->elf = take_copy(value, "elf");
+	verdict->evidence = take_copy(value, "evidence");
 	if (!copy(value, "message", &verdict->message) ||
 		!copy(value, "stored", &verdict->stored))
 		return kp_diag_no_memory(diag);
