@@ -12,9 +12,13 @@
 #include "daemon/memory.h"
 #include "daemon/stale.h"
 #include "daemon/way.h"
+#include "daemon/ways.h"
 #include "lib/file.h"
 
-enum { WIDTH = 2 }; /* of libuv's four threads */
+enum {
+	WIDTH = 2,	 /* of libuv's four threads */
+	BEGUN_MOST = 32, /* ways: each has files open, and what it has found out so far */
+};
 
 /* Store and cache are opened in the pool. */
 struct opening {
@@ -42,7 +46,7 @@ struct pipeline {
 	bool open; /* store and cache have been looked at */
 	bool away; /* all that the cache held is on disk alone */
 
-	struct way *ways; /* wanted */
+	struct ways ways; /* wanted */
 	size_t leaving;	  /* ways that are not, and are not freed yet */
 	size_t checks;	  /* stale checks under way */
 
@@ -130,8 +134,8 @@ void pipeline_close(
 	pipeline->closing = true;
 	pipeline->closed = closed;
 	pipeline->closed_context = context;
-	while (pipeline->ways)
-		pipeline_cancel(pipeline, pipeline->ways->manifest.name);
+	for (const struct way *way; (way = ways_any(&pipeline->ways));)
+		pipeline_cancel(pipeline, way->manifest.name);
 	close_when_idle(pipeline);
 }
 
@@ -161,7 +165,7 @@ static void warn(struct pipeline *pipeline, const struct kp_diag *diag)
  */
 static void put_away(struct pipeline *pipeline)
 {
-	if (!pipeline->open || pipeline->closing || pipeline->ways ||
+	if (!pipeline->open || pipeline->closing || pipeline->ways.count > 0 ||
 		pipeline->leaving > 0 || !cache_save_is_done(&pipeline->save))
 		return;
 	pipeline->open = false;
@@ -185,6 +189,22 @@ static void saved(void *context, const struct kp_diag *diag)
 void pipeline_cache_changed(struct pipeline *pipeline)
 {
 	cache_save_later(&pipeline->save);
+}
+
+/* Not all of thousands at once: they would only wait for each other. */
+static void begin_some(struct pipeline *pipeline)
+{
+	struct way *way;
+
+	while (pipeline->open && !pipeline->closing &&
+		pipeline->ways.begun < BEGUN_MOST && (way = ways_begin(&pipeline->ways)))
+		way_begin(way);
+}
+
+void pipeline_waits(struct pipeline *pipeline, struct way *way)
+{
+	ways_discount(&pipeline->ways, way);
+	begin_some(pipeline);
 }
 
 /* ---- opening ------------------------------------------------------------------- */
@@ -222,8 +242,7 @@ static void opened(struct lane_job *job)
 		warn(pipeline, &opening->diag);
 	if (!pipeline->store)
 		warn(pipeline, &pipeline->store_diag);
-	for (struct way *way = pipeline->ways; way; way = way->next)
-		way_begin(way);
+	begin_some(pipeline);
 	close_when_idle(pipeline);
 }
 
@@ -263,6 +282,7 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 	pipeline->context = context;
 	pipeline->opening.pipeline = pipeline;
 	lane_init(&pipeline->lane, loop, WIDTH);
+	ways_init(&pipeline->ways);
 	if (copy_settings(pipeline, options) < 0 || cache_init(&pipeline->cache) < 0 ||
 		cache_save_init(&pipeline->save, &pipeline->lane, &pipeline->cache,
 			pipeline->settings.cache_dir, saved, pipeline) < 0) {
@@ -275,18 +295,9 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 
 /* ---- ways ---------------------------------------------------------------------- */
 
-static struct way **find(struct pipeline *pipeline, const char *plugin)
+static void take_out(struct pipeline *pipeline, struct way *way)
 {
-	struct way **at = &pipeline->ways;
-
-	while (*at && strcmp((*at)->manifest.name, plugin) != 0)
-		at = &(*at)->next;
-	return at;
-}
-
-static void take_out(struct pipeline *pipeline, struct way **at)
-{
-	*at = (*at)->next;
+	ways_remove(&pipeline->ways, way);
 	pipeline->leaving++;
 }
 
@@ -299,35 +310,39 @@ int pipeline_start(
 	if (!way)
 		return -1;
 	pipeline_cancel(pipeline, manifest->name);
-	*find(pipeline, manifest->name) = way;
-	if (pipeline->open)
-		way_begin(way);
-	else if (pipeline->away)
+	if (ways_add(&pipeline->ways, way) < 0) {
+		pipeline->leaving++;
+		way_cancel(way);
+		return -1;
+	}
+	begin_some(pipeline);
+	if (pipeline->away)
 		fetch(pipeline);
 	return 0;
 }
 
 void pipeline_cancel(struct pipeline *pipeline, const char *plugin)
 {
-	struct way **at = find(pipeline, plugin);
-	struct way *way = *at;
+	struct way *way = ways_find(&pipeline->ways, plugin);
 
 	if (!way)
 		return;
-	take_out(pipeline, at);
+	take_out(pipeline, way);
 	way_cancel(way);
+	begin_some(pipeline);
 }
 
 void pipeline_finished(struct pipeline *pipeline, struct way *way)
 {
 	struct kp_verdict verdict = way->verdict;
 
-	take_out(pipeline, find(pipeline, way->manifest.name));
+	take_out(pipeline, way);
 	if (way->trace)
 		memory_set(&pipeline->memory, way->manifest.name, way->trace);
 	way->verdict = (struct kp_verdict){0};
 	pipeline->done(
 		pipeline->context, way->manifest.name, way->manifest.digest, &verdict);
+	begin_some(pipeline);
 }
 
 void pipeline_gone(struct pipeline *pipeline, struct way *way)
@@ -340,11 +355,7 @@ void pipeline_gone(struct pipeline *pipeline, struct way *way)
 
 size_t pipeline_active(const struct pipeline *pipeline)
 {
-	size_t count = 0;
-
-	for (const struct way *way = pipeline->ways; way; way = way->next)
-		count++;
-	return count;
+	return pipeline->ways.count;
 }
 
 int pipeline_set_platform(struct pipeline *pipeline, const char *platform)
@@ -397,7 +408,7 @@ static int gather(struct pipeline *pipeline, struct stale *stale)
 
 	for (size_t i = 0; i < memory->count; i++) {
 		const struct memory_item *item = &memory->items[i];
-		if (!*find(pipeline, item->plugin) &&
+		if (!ways_find(&pipeline->ways, item->plugin) &&
 			stale_add(stale, item->plugin, item->trace) < 0)
 			return -1;
 	}

@@ -49,6 +49,7 @@ static void wait_for_file(struct way *way)
 		return;
 	}
 	way->waited_ms += way->wait_ms;
+	pipeline_waits(way->pipeline, way);
 	(void)uv_timer_start(&way->settle, settled, way->wait_ms + 1, 0);
 }
 

@@ -8,6 +8,7 @@
 #define KP_DAEMON_WAY_H
 
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <uv.h>
 
 #include "daemon/cache.h"
@@ -18,7 +19,9 @@
 
 struct way {
 	struct pipeline *pipeline;
-	struct way *next;
+	TAILQ_ENTRY(way) link; /* while it waits */
+	bool waits;	       /* for its begin */
+	bool counts;	       /* among those that may be under way at a time */
 	struct kp_manifest manifest;
 	char *library; /* path */
 	bool fresh;
@@ -112,6 +115,8 @@ struct lane *pipeline_lane(struct pipeline *pipeline);
 uv_loop_t *pipeline_loop(const struct pipeline *pipeline);
 const struct pipeline_options *pipeline_settings(const struct pipeline *pipeline);
 void pipeline_cache_changed(struct pipeline *pipeline);
+/* It waits for a file, perhaps for long: others may begin meanwhile. */
+void pipeline_waits(struct pipeline *pipeline, struct way *way);
 /* The verdict is there: hands it on and ends the way. */
 void pipeline_finished(struct pipeline *pipeline, struct way *way);
 /* The memory of a cancelled or ended way may go. */
