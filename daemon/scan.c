@@ -15,6 +15,7 @@
 enum {
 	PERIOD_MS = 30000,
 	ATTEMPTS = 3, /* of a plugin whose worker was lost without its fault */
+	UNPUBLISHED = 64,
 };
 
 struct ticket {
@@ -41,6 +42,7 @@ struct scan {
 	struct ticket *served, *waiting;   /* by the one under way, by the next */
 	json_t *added, *changed, *removed; /* sets: name -> true */
 	json_t *attempts;		   /* name -> how often a worker was lost */
+	size_t unpublished;		   /* verdicts */
 };
 
 /* ---- results ---- */
@@ -178,6 +180,20 @@ static bool try_again(
 	return true;
 }
 
+/*
+ * Once it is in a table what a note says takes little: not all of thousands wait for
+ * somebody to ask. A table costs what all plugins do, so that more of them wait longer.
+ */
+static void publish_some(struct scan *scan)
+{
+	size_t most = kp_registry_count(scan->daemon->registry) / 8;
+
+	if (++scan->unpublished < (most > UNPUBLISHED ? most : UNPUBLISHED))
+		return;
+	scan->unpublished = 0;
+	(void)daemon_table(scan->daemon);
+}
+
 void scan_take_verdict(void *context, const char *plugin, const char *manifest_digest,
 	struct kp_verdict *verdict)
 {
@@ -191,6 +207,7 @@ void scan_take_verdict(void *context, const char *plugin, const char *manifest_d
 	if (kp_registry_apply(scan->daemon->registry, plugin, manifest_digest, verdict,
 		    daemon_now(), &diag) < 0)
 		log_diag(&scan->daemon->log, LOG_ERROR, &diag);
+	publish_some(scan);
 	daemon_identify(scan->daemon);
 	daemon_changed(scan->daemon);
 }
