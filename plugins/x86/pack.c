@@ -80,10 +80,6 @@ INLINE_AVX2 void pack_full(
 {
 	int i = 0;
 
-	if (lines.row_step == 1) {
-		pack_side_by_side(lines, half, depth, width, panel);
-		return;
-	}
 	for (; i + LANES <= width; i += LANES)
 		pack_along(
 			matrix_part(lines, i, 0), half, LANES, depth, width, panel + i);
@@ -95,25 +91,58 @@ INLINE_AVX2 void pack_full(
 		pack_along(matrix_part(lines, i, 0), half, 2, depth, width, panel + i);
 }
 
-AVX2 static void pack_panel(struct matrix lines, int64_t depth, int width, float *panel)
+/* Panels of lines along which elements lie next to each other. */
+AVX2 static void pack_lines(
+	struct matrix lines, int64_t panels, int64_t depth, int width, float *to)
 {
-	if (lines.half)
-		pack_full(lines, 1, depth, width, panel);
-	else
-		pack_full(lines, 0, depth, width, panel);
+	for (int64_t i = 0; i < panels; i++, to += width * depth) {
+		struct matrix part = matrix_part(lines, i * width, 0);
+
+		if (lines.half)
+			pack_full(part, 1, depth, width, to);
+		else
+			pack_full(part, 0, depth, width, to);
+	}
+}
+
+/*
+ * Panels of lines that lie next to each other. Few elements of each at a time: what is
+ * read is then long pieces of memory, which the processor fetches ahead.
+ */
+AVX2 static void pack_columns(
+	struct matrix lines, int64_t panels, int64_t depth, int width, float *to)
+{
+	enum { DEEP = 8 };
+
+	for (int64_t p = 0; p < depth; p += DEEP) {
+		for (int64_t i = 0; i < panels; i++) {
+			struct matrix part = matrix_part(lines, i * width, p);
+			float *panel = to + i * width * depth + p * width;
+
+			if (lines.half)
+				pack_side_by_side(
+					part, 1, least(depth - p, DEEP), width, panel);
+			else
+				pack_side_by_side(
+					part, 0, least(depth - p, DEEP), width, panel);
+		}
+	}
 }
 
 void matrix_pack(
 	struct matrix lines, int64_t count, int64_t depth, int width, float *panels)
 {
-	for (int64_t i = 0; i < count; i += width, panels += width * depth) {
-		struct matrix part = matrix_part(lines, i, 0);
+	int64_t full = count / width, done = 0;
 
-		if (count - i >= width && (part.row_step == 1 || part.column_step == 1))
-			pack_panel(part, depth, width, panels);
-		else
-			pack_any(part, least(count - i, width), depth, width, panels);
-	}
+	if (lines.row_step == 1)
+		pack_columns(lines, full, depth, width, panels);
+	else if (lines.column_step == 1)
+		pack_lines(lines, full, depth, width, panels);
+	else
+		full = 0;
+	for (done = full * width; done < count; done += width)
+		pack_any(matrix_part(lines, done, 0), least(count - done, width), depth,
+			width, panels + done * depth);
 }
 
 #endif

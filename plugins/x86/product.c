@@ -21,7 +21,7 @@ enum {
 static const double worth_sharing = 4e6;
 
 /* So few rows of A use a panel of B that packing it costs more than it brings. */
-static const int64_t few_rows = 64;
+static const int64_t few_rows = 96;
 
 /* Rows and columns of C, made from `depth` columns of A and rows of B. */
 struct slice {
