@@ -19,8 +19,8 @@ struct subject {
 	const struct kp_kernel *kernel;
 	void *device_state;
 	const struct kp_host *host; /* that calls get; NULL at first */
-	struct kp_error error; /* of the last call */
-	bool workspace_intact; /* nothing was written around it by the last call */
+	struct kp_error error;	    /* of the last call */
+	bool workspace_intact;	    /* nothing was written around it by the last call */
 };
 
 /* What a call gets, in the family's order. A role that is NULL is absent. */
