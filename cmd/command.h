@@ -31,7 +31,8 @@ extern const struct command list_command, info_command, kernels_command, select_
 	status_command, version_command, help_command, cat_command, new_command,
 	install_command, uninstall_command, schema_command;
 extern const struct command devices_command;
-extern const struct command pin_command, unpin_command, pins_command, monitor_command;
+extern const struct command pin_command, unpin_command, pins_command, monitor_command,
+	load_command, unload_command, logs_command;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct command *const commands[];

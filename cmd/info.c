@@ -117,6 +117,7 @@ static void add_evidence(struct grid *grid, const json_t *plugin)
 	}
 	field_pair_text(grid, "loader", evidence, "loader");
 	field_pair_text(grid, "output", evidence, "output");
+	field_pair_text(grid, "backtrace", evidence, "backtrace");
 	add_time(grid, "at", json_object_get(evidence, "at"));
 }
 

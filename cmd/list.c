@@ -39,6 +39,7 @@ static void add_kernels(struct grid *grid, const json_t *plugin)
 static void add_reason(struct grid *grid, const json_t *plugin, const char *state)
 {
 	size_t off = field_count(plugin, "disabled_kernels");
+	bool is_loaded = field_is(plugin, "origin", "loaded");
 	owned_text reason = field_sentence(json_object_get(plugin, "reason"), state);
 	owned_text names = field_join(json_object_get(plugin, "disabled_kernels"), ", ");
 	if (!reason || !names)
@@ -47,7 +48,9 @@ static void add_reason(struct grid *grid, const json_t *plugin, const char *stat
 		grid_add(grid, TONE_PLAIN, "%s%s%zu kernel%s disabled: %s", reason,
 			*reason ? "; " : "", off, off > 1 ? "s" : "", names);
 	else
-		grid_add(grid, TONE_PLAIN, "%s", reason);
+		grid_add(grid, TONE_PLAIN, "%s%s%s", reason,
+			is_loaded && *reason ? "; " : "",
+			is_loaded ? "loaded, until plugind ends" : "");
 }
 
 static int put_table(const struct output *output, const json_t *plugins)

@@ -12,6 +12,7 @@
 struct call {
 	struct client *client; /* NULL: has left */
 	json_t *parameters;
+	struct wire_fds fds;
 	bool more, oneway;
 	enum role role;
 	unsigned uid;
@@ -20,7 +21,8 @@ struct call {
 	void *gone_context;
 };
 
-struct call *call_new(struct client *client, struct kp_call_message *message)
+struct call *call_new(
+	struct client *client, struct kp_call_message *message, struct wire_fds *fds)
 {
 	struct call *call = calloc(1, sizeof(*call));
 	if (!call)
@@ -30,13 +32,16 @@ struct call *call_new(struct client *client, struct kp_call_message *message)
 		.more = message->more,
 		.oneway = message->oneway,
 		.role = client_role(client),
-		.uid = client_uid(client)};
+		.uid = client_uid(client),
+		.fds = *fds};
+	fds->count = 0;
 	return call;
 }
 
 static void call_free(struct call *call)
 {
 	json_decref(call->parameters);
+	wire_fds_close(&call->fds);
 	free(call);
 }
 
@@ -78,6 +83,16 @@ void call_on_gone(struct call *call, void (*gone)(void *context), void *context)
 void call_on_drained(struct call *call, void (*drained)(void *context))
 {
 	call->drained = drained;
+}
+
+size_t call_files(const struct call *call)
+{
+	return call->fds.count;
+}
+
+int call_file(const struct call *call, size_t i)
+{
+	return call->fds.fds[i];
 }
 
 size_t call_unread(const struct call *call)

@@ -4,12 +4,14 @@
 #define KP_DAEMON_CALL_H
 
 #include "daemon/method.h"
+#include "daemon/wire.h"
 #include "lib/message.h"
 
 struct client;
 
-/* Takes the content of *message. NULL when memory is exhausted. */
-struct call *call_new(struct client *client, struct kp_call_message *message);
+/* Takes the content of *message and *fds. NULL (and takes none) for want of memory. */
+struct call *call_new(
+	struct client *client, struct kp_call_message *message, struct wire_fds *fds);
 
 /*
  * The client has left: whoever asked for it is told and the call is freed;

@@ -51,13 +51,13 @@ struct client {
 	struct out *first, *last;
 	size_t unsent;
 	size_t discarded;
-	bool foreign;	 /* descriptors came that nobody asked for */
-	bool has_frames; /* there may be a whole message in `in` */
-	bool ended;	 /* the peer sends no more */
-	bool half;	 /* seen while a call is under way: do not look again */
-	bool last_call;	 /* nothing more is served: drop what comes, flush, end */
-	bool running;	 /* in run_calls */
-	bool broken;	 /* to be closed */
+	struct wire_fds fds; /* that came with what is in `in` */
+	bool has_frames;     /* there may be a whole message in `in` */
+	bool ended;	     /* the peer sends no more */
+	bool half;	     /* seen while a call is under way: do not look again */
+	bool last_call;	     /* nothing more is served: drop what comes, flush, end */
+	bool running;	     /* in run_calls */
+	bool broken;	     /* to be closed */
 	bool closing;
 };
 
@@ -86,6 +86,7 @@ static void client_free(uv_handle_t *handle)
 	struct client *client = handle->data;
 	(void)close(client->fd);
 	kp_frame_finish(&client->in);
+	wire_fds_close(&client->fds);
 	while (client->first) {
 		struct out *out = client->first;
 		client->first = out->next;
@@ -249,7 +250,7 @@ static void refuse(struct client *client, const struct kp_diag *diag)
 static void discard(struct client *client)
 {
 	char space[16384];
-	ssize_t n = wire_receive(client->fd, space, sizeof(space), &client->foreign);
+	ssize_t n = wire_receive(client->fd, space, sizeof(space), &client->fds);
 
 	if (n > 0)
 		client->discarded += (size_t)n;
@@ -274,7 +275,7 @@ static void read_some(struct client *client)
 		refuse(client, &diag);
 		return;
 	}
-	ssize_t n = wire_receive(client->fd, space, size, &client->foreign);
+	ssize_t n = wire_receive(client->fd, space, size, &client->fds);
 	if (n == -2) {
 		client_close(client);
 	} else if (n == 0) {
@@ -297,32 +298,35 @@ static void run_method(struct client *client, struct call *call,
 	client->asked = NULL;
 }
 
-static void start_call(struct client *client, const char *text, size_t size)
+static void refuse_fds(struct client *client, const char *which)
+{
+	struct kp_diag diag;
+
+	kp_diag_set(&diag, "unexpected_descriptor", NULL,
+		"%s came with this call, which takes %s", which,
+		strcmp(which, "a file descriptor") == 0 ? "none" : "no such number");
+	refuse(client, &diag);
+}
+
+/* Takes those of *fds that the call is to have. */
+static void serve(
+	struct client *client, const char *text, size_t size, struct wire_fds *fds)
 {
 	struct kp_call_message message;
 	struct kp_diag diag;
 
-	if (client->foreign) {
-		client->foreign = false;
-		kp_diag_set(&diag, "unexpected_descriptor", NULL,
-			"a file descriptor came with this call, which takes none");
-		refuse(client, &diag);
-		return;
-	}
-	if (size > KP_MESSAGE_BYTES) {
-		kp_diag_set(&diag, "message_too_large", NULL,
-			"a call of %zu bytes, at most %d are read", size,
-			KP_MESSAGE_BYTES);
-		refuse(client, &diag);
-		return;
-	}
-	if (!client->refused && send_kept(client, text, size))
+	if (fds->count == 0 && !client->refused && send_kept(client, text, size))
 		return;
 	if (kp_call_parse(text, size, &message, &diag) < 0) {
 		refuse(client, &diag);
 		return;
 	}
-	struct call *call = call_new(client, &message);
+	if (fds->count > 0 && !method_takes_files(message.method)) {
+		refuse_fds(client, "a file descriptor");
+		kp_call_message_finish(&message);
+		return;
+	}
+	struct call *call = call_new(client, &message, fds);
 	client->call = call;
 	if (!call)
 		client_close(client);
@@ -332,6 +336,25 @@ static void start_call(struct client *client, const char *text, size_t size)
 	} else
 		run_method(client, call, &message, text, size);
 	kp_call_message_finish(&message);
+}
+
+static void start_call(struct client *client, const char *text, size_t size)
+{
+	struct wire_fds fds = client->fds;
+	struct kp_diag diag;
+
+	client->fds = (struct wire_fds){.count = 0};
+	if (size > KP_MESSAGE_BYTES) {
+		kp_diag_set(&diag, "message_too_large", NULL,
+			"a call of %zu bytes, at most %d are read", size,
+			KP_MESSAGE_BYTES);
+		refuse(client, &diag);
+	} else if (fds.excess) {
+		refuse_fds(client, "more than 4 file descriptors");
+	} else {
+		serve(client, text, size, &fds);
+	}
+	wire_fds_close(&fds);
 }
 
 /* Serves the whole messages that are here, in order, one at a time. */

@@ -12,8 +12,10 @@
 #include "daemon/decision.h"
 #include "daemon/devices.h"
 #include "daemon/event.h"
+#include "daemon/failures.h"
 #include "daemon/idl.h"
 #include "daemon/inputs.h"
+#include "daemon/loaded.h"
 #include "daemon/monitor.h"
 #include "daemon/options.h"
 #include "daemon/pipeline.h"
@@ -127,6 +129,8 @@ static void on_change(void *context, const struct kp_change *change)
 
 	if (daemon->scan)
 		scan_note_change(daemon->scan, change);
+	if (change->is_gone)
+		failures_forget(daemon->failures, change->plugin);
 	event_state(daemon, change);
 	if (change->is_gone)
 		log_line(&daemon->log, LOG_INFO, "%s: gone", change->plugin);
@@ -209,6 +213,8 @@ static void daemon_finish(struct daemon *daemon)
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&daemon->loop);
 	scan_free(daemon->scan);
+	json_decref(daemon->failures);
+	free(daemon->loaded_dir);
 	devices_free(daemon->devices);
 	monitors_free(daemon->monitors);
 	events_free(daemon->events);
@@ -333,6 +339,10 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 	const struct options *options = daemon->options;
 	char *store = NULL;
 
+	daemon->loaded_dir = loaded_open(options->state_dir, diag);
+	if (!daemon->loaded_dir)
+		return -1;
+	kp_registry_set_loaded_layer(daemon->registry, options->n_manifest_dirs);
 	daemon->pool = pool_new(&daemon->loop,
 		&(struct pool_options){.worker = options->worker, .slots = slots()});
 	daemon->scan = daemon->pool ? scan_new(daemon, diag) : NULL;
@@ -373,7 +383,8 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 {
 	daemon->events = events_new();
 	daemon->monitors = daemon->events ? monitors_new(daemon) : NULL;
-	return daemon->monitors ? 0 : kp_diag_no_memory(diag);
+	daemon->failures = json_object();
+	return daemon->monitors && daemon->failures ? 0 : kp_diag_no_memory(diag);
 }
 
 static int start(struct daemon *daemon, struct kp_diag *diag)

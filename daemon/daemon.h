@@ -53,6 +53,8 @@ struct daemon {
 	struct pool *pool;
 	struct pipeline *pipeline;
 	struct scan *scan;
+	json_t *failures; /* daemon/failures.h */
+	char *loaded_dir; /* daemon/loaded.h */
 	struct watch *watch;
 	struct devices *devices;
 	struct bench *bench;	  /* under way, or NULL: method_bench.c */

@@ -16,7 +16,7 @@
 
 static const struct method *const tables[] = {method_list, method_select, method_decide,
 	method_reload, method_status, method_bench, method_devices, method_verify,
-	method_pin, method_monitor};
+	method_pin, method_monitor, method_load, method_logs};
 
 const struct method *method_find(const char *name)
 {
@@ -25,6 +25,11 @@ const struct method *method_find(const char *name)
 			if (strcmp(m->name, name) == 0)
 				return m;
 	return NULL;
+}
+
+bool method_takes_files(const char *method)
+{
+	return strcmp(method, KP_INTERFACE ".Load") == 0;
 }
 
 /* ---- org.varlink.service ---- */

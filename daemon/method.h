@@ -25,7 +25,7 @@ struct method {
 /* Row tables, each ended by a row without a name. */
 extern const struct method method_list[], method_select[], method_decide[],
 	method_reload[], method_status[], method_bench[], method_devices[],
-	method_verify[], method_pin[], method_monitor[];
+	method_verify[], method_pin[], method_monitor[], method_load[], method_logs[];
 
 /* Fails a call whose plan (bench_plan.h) could not be made; offers the nearest operation.
  */
@@ -41,6 +41,13 @@ const struct method *method_find(const char *name);
  * here.
  */
 void method_run(struct daemon *daemon, struct call *call, const char *method);
+
+/* May descriptors come with a call of this method (a whole name)? */
+bool method_takes_files(const char *method);
+
+/* Descriptors that came with the call: the call's, open until its last reply. */
+size_t call_files(const struct call *call);
+int call_file(const struct call *call, size_t i);
 
 /* Parameters of the call, checked against the interface; borrowed. */
 const json_t *call_parameters(const struct call *call);

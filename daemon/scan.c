@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "daemon/daemon.h"
+#include "daemon/failures.h"
 #include "daemon/options.h"
 #include "daemon/pipeline.h"
 #include "daemon/survey.h"
@@ -26,6 +27,7 @@ struct ticket {
 
 struct scan {
 	struct daemon *daemon;
+	const char **dirs; /* of places */
 	struct survey_places places;
 	uv_work_t work;
 	uv_timer_t period;
@@ -200,6 +202,7 @@ void scan_take_verdict(void *context, const char *plugin, const char *manifest_d
 	struct scan *scan = context;
 	struct kp_diag diag;
 
+	failures_note(scan->daemon->failures, plugin, verdict, daemon_now());
 	if (scan->closing || try_again(scan, plugin, verdict)) {
 		kp_verdict_finish(verdict);
 		return;
@@ -390,6 +393,24 @@ size_t scan_unclaimed(const struct scan *scan, const char *const **names)
 
 /* ---- life ---- */
 
+/* Below the layers of manifests is that of what was loaded. */
+static int set_places(struct scan *scan)
+{
+	const struct daemon *daemon = scan->daemon;
+	size_t n = daemon->options->n_manifest_dirs;
+
+	scan->dirs = calloc(n + 1, sizeof(*scan->dirs));
+	if (!scan->dirs)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		scan->dirs[i] = daemon->options->manifest_dirs[i];
+	if (daemon->loaded_dir)
+		scan->dirs[n++] = daemon->loaded_dir;
+	scan->places = (struct survey_places){
+		n, scan->dirs, daemon->options->plugin_dir, daemon->options->system};
+	return 0;
+}
+
 struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
@@ -398,9 +419,11 @@ struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 		return NULL;
 	}
 	scan->daemon = daemon;
-	scan->places = (struct survey_places){daemon->options->n_manifest_dirs,
-		(const char *const *)daemon->options->manifest_dirs,
-		daemon->options->plugin_dir, daemon->options->system};
+	if (set_places(scan) < 0) {
+		free(scan);
+		kp_diag_no_memory(diag);
+		return NULL;
+	}
 	scan->added = json_object();
 	scan->changed = json_object();
 	scan->removed = json_object();
@@ -430,6 +453,7 @@ void scan_free(struct scan *scan)
 		return;
 	tell_none(scan->served);
 	tell_none(scan->waiting);
+	free(scan->dirs);
 	survey_finish(&scan->survey);
 	json_decref(scan->added);
 	json_decref(scan->changed);

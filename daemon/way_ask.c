@@ -86,6 +86,7 @@ static void reject(struct way *way)
 	}
 	memcpy(way->verdict.digest, library->digest, DIGEST_TEXT);
 	way->verdict.bytes = (int64_t)library->size;
+	kp_verdict_mark_evidence(&way->verdict);
 	way_remember(way);
 	way_finish(way);
 }

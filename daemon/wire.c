@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recvmsg(2) that keeps no descriptor. */
+/* recvmsg(2) with a bound on descriptors. */
 #include "daemon/wire.h"
 
 #include <errno.h>
@@ -9,7 +9,24 @@
 
 enum { FDS_MOST = 253 /* SCM_MAX_FD */ };
 
-static void close_foreign(struct msghdr *message, bool *foreign)
+void wire_fds_close(struct wire_fds *fds)
+{
+	while (fds->count > 0)
+		(void)close(fds->fds[--fds->count]);
+}
+
+static void take(struct wire_fds *fds, int fd)
+{
+	if (fds->count < WIRE_FDS && !fds->excess) {
+		fds->fds[fds->count++] = fd;
+		return;
+	}
+	(void)close(fd);
+	wire_fds_close(fds);
+	fds->excess = true;
+}
+
+static void take_all(struct msghdr *message, struct wire_fds *fds)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -18,15 +35,16 @@ static void close_foreign(struct msghdr *message, bool *foreign)
 		for (size_t i = 0; i < n; i++) {
 			int fd;
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			(void)close(fd);
+			take(fds, fd);
 		}
-		*foreign = true;
 	}
-	if (message->msg_flags & MSG_CTRUNC)
-		*foreign = true;
+	if (message->msg_flags & MSG_CTRUNC) {
+		wire_fds_close(fds);
+		fds->excess = true;
+	}
 }
 
-ssize_t wire_receive(int fd, char *space, size_t size, bool *foreign)
+ssize_t wire_receive(int fd, char *space, size_t size, struct wire_fds *fds)
 {
 	union {
 		char bytes[CMSG_SPACE(FDS_MOST * sizeof(int))];
@@ -44,6 +62,6 @@ ssize_t wire_receive(int fd, char *space, size_t size, bool *foreign)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EAGAIN ? -1 : -2;
-	close_foreign(&message, foreign);
+	take_all(&message, fds);
 	return n;
 }

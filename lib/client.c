@@ -2,7 +2,6 @@
 /* Connecting to plugind, sending a call and waiting for its replies. */
 #include "lib/client.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -19,6 +18,7 @@
 #include "lib/frame.h"
 #include "lib/owned.h"
 #include "lib/place.h"
+#include "lib/send.h"
 
 struct kp_client {
 	int fd;
@@ -259,29 +259,6 @@ struct outgoing {
 	const int *fds;
 };
 
-static ssize_t send_some(const struct kp_client *client, const struct outgoing *out)
-{
-	union {
-		char bytes[CMSG_SPACE(KP_CLIENT_FDS * sizeof(int))];
-		struct cmsghdr align;
-	} control = {.bytes = {0}};
-	struct iovec iov = {(void *)(uintptr_t)out->text,
-		out->size < SENT_AT_ONCE ? out->size : SENT_AT_ONCE};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-	size_t size = out->n_fds * sizeof(int);
-
-	if (out->n_fds > 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(size);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(size);
-		memcpy(CMSG_DATA(header), out->fds, size);
-	}
-	return sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 /*
  * A peer that has closed may have said why before: what is there is read, so
  * a broken pipe is no failure yet.
@@ -290,7 +267,8 @@ static int send_all(struct kp_client *client, struct outgoing *out, int64_t dead
 	struct kp_diag *diag)
 {
 	while (out->size > 0) {
-		ssize_t n = send_some(client, out);
+		size_t piece = out->size < SENT_AT_ONCE ? out->size : SENT_AT_ONCE;
+		ssize_t n = kp_send(client->fd, out->text, piece, out->fds, out->n_fds);
 		if (n >= 0) {
 			out->text += n;
 			out->size -= (size_t)n;
@@ -423,7 +401,6 @@ int kp_client_call_fds(struct kp_client *client, const char *method,
 	struct outgoing out = {.fds = fds, .n_fds = n_fds};
 	const char *text;
 	size_t size;
-	assert(n_fds <= KP_CLIENT_FDS);
 	if (call_text(client, method, parameters, &out, &text, &size, diag) < 0)
 		return -1;
 	return kp_client_parse(client, text, size, reply, diag);

@@ -65,9 +65,8 @@ void kp_client_set_stop(struct kp_client *client, int fd);
 
 /*
  * The same as kp_client_call with descriptors that travel with the call, at most
- * KP_CLIENT_FDS; they stay the caller's.
+ * KP_SEND_FDS (lib/send.h); they stay the caller's.
  */
-enum { KP_CLIENT_FDS = 4 };
 int kp_client_call_fds(struct kp_client *client, const char *method,
 	const json_t *parameters, const int *fds, size_t n_fds,
 	struct kp_reply_message *reply, struct kp_diag *diag)

@@ -275,16 +275,51 @@ static json_t *signal_json(int number)
 	return name ? json_sprintf("SIG%s", name) : json_sprintf("signal %d", number);
 }
 
+/* What the worker printed, and where it was: the last mark counts. */
+struct printed {
+	char *output;
+	const char *backtrace;
+};
+
+static struct printed split(const char *output)
+{
+	struct printed printed = {strdup(output), ""};
+	char *mark = NULL;
+
+	for (char *at = printed.output; at && (at = strstr(at, KP_BACKTRACE_MARK)); at++)
+		mark = at;
+	if (mark) {
+		printed.backtrace = mark + strlen(KP_BACKTRACE_MARK);
+		printed.backtrace += *printed.backtrace == '\n';
+		while (mark > printed.output && mark[-1] == '\n')
+			mark--;
+		*mark = '\0';
+	}
+	return printed;
+}
+
+void kp_verdict_mark_evidence(struct kp_verdict *verdict)
+{
+	if (verdict->evidence && verdict->digest[0])
+		(void)json_object_set_new(
+			verdict->evidence, "sha256", json_string(verdict->digest));
+}
+
 /* The Evidence of the interface. */
 static void keep_evidence(
 	struct kp_verdict *verdict, const struct kp_worker_result *result, int64_t now)
 {
+	struct printed printed = split(result->output);
+
 	json_decref(verdict->evidence);
-	verdict->evidence = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I}", "stage",
+	verdict->evidence = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:n, s:I}", "stage",
 		kp_json_clean_string(result->stage), "exit",
 		result->exit < 0 ? json_null() : json_integer(result->exit), "signal",
 		signal_json(result->signal), "loader", text_or_null(result->loader),
-		"output", text_or_null(result->output), "at", (json_int_t)now);
+		"output", text_or_null(printed.output ? printed.output : ""), "backtrace",
+		text_or_null(printed.backtrace), "sha256", "at", (json_int_t)now);
+	free(printed.output);
+	kp_verdict_mark_evidence(verdict);
 }
 
 enum kp_finding_end kp_finding_identified(

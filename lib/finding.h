@@ -16,6 +16,9 @@
 #include "lib/supervisor.h"
 #include "lib/verdict.h"
 
+/* A line of a worker's output: behind it is where it was when a signal ended it. */
+#define KP_BACKTRACE_MARK "-- backtrace of the worker --"
+
 /* Zero it, set verdict; the verdict is filled and stays the caller's. */
 struct kp_finding {
 	struct kp_verdict *verdict;
@@ -58,6 +61,8 @@ void kp_finding_finish(struct kp_finding *finding);
 /* Sets state, code and message of a verdict that is not active. */
 void kp_verdict_fail(struct kp_verdict *verdict, enum kp_state state, const char *code,
 	const char *message);
+/* Puts the digest, once it is known, into the evidence, if there is any. */
+void kp_verdict_mark_evidence(struct kp_verdict *verdict);
 /* Adds a warning of texts that need not live on. */
 void kp_verdict_warn(struct kp_verdict *verdict, const char *code, const char *object,
 	const char *message);

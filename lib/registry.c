@@ -23,6 +23,7 @@ struct kp_registry *kp_registry_new(const struct kp_families *families,
 	registry->context = context;
 	registry->dirty = true;
 	registry->is_unsettled = true;
+	registry->loaded_layer = SIZE_MAX;
 	return registry;
 }
 
@@ -195,6 +196,26 @@ bool kp_registry_state(
 	if (found)
 		*state = found->state;
 	return found != NULL;
+}
+
+void kp_registry_set_loaded_layer(struct kp_registry *registry, size_t layer)
+{
+	registry->loaded_layer = layer;
+}
+
+const char *kp_plugin_origin(
+	const struct kp_registry *registry, const struct kp_plugin *plugin)
+{
+	if (!plugin->has_manifest)
+		return NULL;
+	return plugin->manifest.layer == registry->loaded_layer ? "loaded" : "manifest";
+}
+
+bool kp_registry_is_loaded(const struct kp_registry *registry, const char *plugin)
+{
+	const struct kp_plugin *found = kp_registry_find(registry, plugin);
+	return found && found->has_manifest &&
+	       found->manifest.layer == registry->loaded_layer;
 }
 
 const char *kp_registry_nearest(const struct kp_registry *registry, const char *plugin)

@@ -160,6 +160,9 @@ bool kp_registry_is_pending(const struct kp_registry *registry, const char *plug
 /* The state of a plugin; false when there is none of this name. */
 bool kp_registry_state(
 	const struct kp_registry *registry, const char *plugin, enum kp_state *state);
+/* Plugins of this layer were loaded by a call (SIZE_MAX, at first: there are none). */
+void kp_registry_set_loaded_layer(struct kp_registry *registry, size_t layer);
+bool kp_registry_is_loaded(const struct kp_registry *registry, const char *plugin);
 /* The nearest name, or NULL. */
 const char *kp_registry_nearest(const struct kp_registry *registry, const char *plugin);
 

@@ -133,12 +133,13 @@ json_t *kp_registry_plugin_json(const struct kp_registry *registry, const char *
 
 	if (!found)
 		return NULL;
-	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "name", found->name,
-		"package", member_or_null(found->about, "package"), "version",
-		member_or_null(found->about, "version"), "state",
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:s?}", "name",
+		found->name, "package", member_or_null(found->about, "package"),
+		"version", member_or_null(found->about, "version"), "state",
 		kp_state_name(found->state), "reason", reason_json(found), "since",
 		since_json(found), "kernels", names_json(registry, found, ALL_KERNELS),
-		"disabled_kernels", names_json(registry, found, DISABLED_KERNELS));
+		"disabled_kernels", names_json(registry, found, DISABLED_KERNELS),
+		"origin", kp_plugin_origin(registry, found));
 }
 
 static json_t *kernel_json(const struct kp_table *table, size_t i)

@@ -72,6 +72,7 @@ struct kp_registry {
 	struct kp_decisions decisions;
 	struct kp_decisions_index decided;	 /* of them, as of the last settling */
 	struct kp_holders by_digest, by_package; /* as of the last settling */
+	size_t loaded_layer;
 	size_t n_pending;
 	bool is_unsettled; /* the last settling lacked memory: all of it again */
 	size_t n_policies;
@@ -110,6 +111,9 @@ const struct kp_disabled *kp_registry_kernel_decision(const struct kp_registry *
 	const struct kp_plugin *plugin, const char *id);
 /* Of a kernel whose solution an operator turned off. */
 void kp_standing_ruled(struct kp_standing *standing, const struct kp_rule *rule);
+/* "manifest", "loaded", or NULL where nothing is known of a manifest yet. */
+const char *kp_plugin_origin(
+	const struct kp_registry *registry, const struct kp_plugin *plugin);
 const char *kp_plugin_package(const struct kp_plugin *plugin); /* or "" */
 /* Finds out whose duplicate each plugin is. -1: memory, and nothing has changed. */
 int kp_registry_duplicates(struct kp_registry *registry)

@@ -217,6 +217,13 @@ VERIFIED = {
     "tolerance": 1e-5,
 }
 
+FAILURE = {
+    "at": 1700000000,
+    "state": "failed",
+    "code": "killed_by_signal",
+    "message": "it was killed",
+    "evidence": None,
+}
 PINNED = {
     "operation": "gemm/mm",
     "choice": "x86/mm",
@@ -285,6 +292,9 @@ REPLIES = {
     "Enable": {"name": "x86", "changed": True, "generation": 9},
     "IsEnabled": {"name": "x86", "enabled": True, "state": "enabled"},
     "Pin": PIN,
+    "Load": {"plugin": plugin("x86"), "generation": 9},
+    "Unload": {"name": "x86", "generation": 9},
+    "Logs": {"name": "x86", "state": "failed", "failures": [FAILURE]},
     "Unpin": {"operation": "gemm/mm", "changed": True, "previous": "fast", "generation": 9},
     "Pins": {"pins": [dict(PINNED)], "pending": []},
     "Monitor": [

@@ -79,6 +79,10 @@ class Replies(unittest.TestCase):
         self.check("reply.Pins", "pins")
         self.check("reply.Monitor", "monitor", "--since", "0", "--count", "1")
         self.check("reply.Unpin", "unpin", GEMM)
+        library = os.path.join(self.daemon.plugin_dir, "good.so")
+        self.check("reply.Load", "load", library, "--name", "zz", status=1)
+        self.check("reply.Unload", "unload", "zz")
+        self.check("reply.Logs", "logs", "broken")
 
     def test_what_pluginctl_composes_itself_is_as_published(self):
         self.check("version", "version")

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/worker/backtrace.h"
 #include "daemon/worker/elf_facts.h"
 #include "daemon/worker/elf_image.h"
 #include "daemon/worker/loaded.h"
@@ -189,6 +190,7 @@ static int run(
 	(void)fds;
 	(void)n_fds;
 	report_stage(report, "load");
+	backtrace_on_crash();
 	if (!stored) {
 		kp_diag_set(&diag, "bad_job", NULL, "the job names no stored library");
 		report_failed(report, "failed", &diag);

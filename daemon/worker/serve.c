@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Serves the daemon's requests for workers; knows nothing of what jobs mean. */
 #include "daemon/worker/serve.h"
+#include "daemon/worker/backtrace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -289,6 +290,7 @@ static int wait_for_news(struct launcher *launcher)
 int serve(void)
 {
 	struct launcher launcher = {.signals = -1};
+	backtrace_prepare();
 	if (!prepare(&launcher)) {
 		perror("plugin-worker: cannot serve as launcher");
 		return EXIT_FAILURE;
