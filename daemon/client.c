@@ -298,10 +298,12 @@ static void run_method(struct client *client, struct call *call,
 	client->asked = NULL;
 }
 
-static void refuse_fds(struct client *client, const char *which)
+/* Who reads the reply sees them closed. */
+static void refuse_fds(struct client *client, struct wire_fds *fds, const char *which)
 {
 	struct kp_diag diag;
 
+	wire_fds_close(fds);
 	kp_diag_set(&diag, "unexpected_descriptor", NULL,
 		"%s came with this call, which takes %s", which,
 		strcmp(which, "a file descriptor") == 0 ? "none" : "no such number");
@@ -322,7 +324,7 @@ static void serve(
 		return;
 	}
 	if (fds->count > 0 && !method_takes_files(message.method)) {
-		refuse_fds(client, "a file descriptor");
+		refuse_fds(client, fds, "a file descriptor");
 		kp_call_message_finish(&message);
 		return;
 	}
@@ -350,7 +352,7 @@ static void start_call(struct client *client, const char *text, size_t size)
 			KP_MESSAGE_BYTES);
 		refuse(client, &diag);
 	} else if (fds.excess) {
-		refuse_fds(client, "more than 4 file descriptors");
+		refuse_fds(client, &fds, "more than 4 file descriptors");
 	} else {
 		serve(client, text, size, &fds);
 	}

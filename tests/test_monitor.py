@@ -225,7 +225,7 @@ class Command(Case):
         self.assertEqual([line["event"]["sequence"] for line in lines], [1, 2])
         done = daemon.ctl("monitor", "--since", "0", "--count", "2")
         self.assertEqual(len(done.stdout.splitlines()), 2)
-        self.assertRegex(done.stdout, r" 1 state a: new, pending")
+        self.assertRegex(done.stdout, r" state a: new, pending")
         boot = lines[0]["boot"]
         done = daemon.ctl("--json", "monitor", "--since", f"{boot}:1", "--count", "1")
         self.assertEqual(json.loads(done.stdout)["event"]["sequence"], 2)
