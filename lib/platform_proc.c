@@ -78,7 +78,7 @@ static bool find_value(const char *text, const char *key, char *value, size_t si
 static void ask_gpu(const char *root, struct kp_device_facts *gpu)
 {
 	char file[64];
-	char text[TEXT_BYTES];
+	char text[TEXT_BYTES] = "";
 	char value[sizeof(gpu->name)];
 
 	(void)snprintf(
@@ -94,7 +94,7 @@ static void ask_gpu(const char *root, struct kp_device_facts *gpu)
 
 void kp_platform_ask_proc(struct kp_platform *platform, const char *root)
 {
-	char text[TEXT_BYTES];
+	char text[TEXT_BYTES] = "";
 	char version[sizeof(platform->devices->driver)] = "";
 
 	read_text(root, "version", text);

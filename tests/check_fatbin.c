@@ -25,7 +25,8 @@ static void put(struct bytes *bytes, uint64_t value, size_t size)
 {
 	ck_assert_uint_le(bytes->size + size, ROOM);
 	for (size_t i = 0; i < size; i++)
-		bytes->at[bytes->size++] = (unsigned char)(value >> 8 * i);
+		bytes->at[bytes->size++] =
+			i < sizeof(value) ? (unsigned char)(value >> 8 * i) : 0;
 }
 
 static void poke(struct bytes *bytes, size_t at, uint64_t value, size_t size)
