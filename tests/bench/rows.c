@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels that are bound by memory against what the memory gives: each kernel of
- * x86.so by turns with streams over as many bytes, medians of at least 31 rounds, one
- * JSON object a line. Data is larger than the caches.
+ * Kernels that memory binds against what the memory gives: each kernel of x86.so by turns
+ * with streams over as many bytes, at least 31 rounds, data larger than the caches.
  *
- *     rows [--rounds N] [--threads N] [--small-pages] build/plugins/x86.so [PATTERN]
+ *     rows [--rounds N] [--threads N] [--small-pages] [--pairs] x86.so [PATTERN]
  *
- * A rate counts each byte of a tensor once. peer is the fastest of memcpy, a copy with
- * non-temporal stores and reading alone; for attention/decode reading alone.
+ * PATTERN is of names like "norm_rms bf16". A rate counts each byte of a tensor once. The
+ * peer is the fastest of memcpy, a copy with non-temporal stores and reading alone; of
+ * attention/decode reading alone. Prints a JSON object a line, medians, or with --pairs
+ * the unit and a line "OURS PEER" for each round.
  */
 #include <dlfcn.h>
 #include <fnmatch.h>
-#include <immintrin.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,13 +23,14 @@
 #include "kplug/plugin.h"
 #include "lib/parallel.h"
 #include "lib/stats.h"
+#include "tests/bench/streams.h"
 
-enum { ROLES = 6, MOST_ROUNDS = 1001, PAGE = 2 << 20, PIECE = 64 << 10 };
+enum { ROLES = 6, MOST_ROUNDS = 1001, PAGE = 2 << 20 };
 
 struct options {
 	size_t rounds;
 	unsigned threads;
-	bool small_pages;
+	bool small_pages, pairs;
 	const char *library, *pattern;
 };
 
@@ -50,6 +51,7 @@ struct bench {
 	const struct kp_tensor *pointers[ROLES];
 	int64_t shapes[ROLES][4], strides[ROLES][4];
 	size_t bytes; /* of tensors that the call touches */
+	unsigned measured;
 };
 
 static _Noreturn void die(const char *what, const char *why)
@@ -63,8 +65,8 @@ static double now_s(const struct bench *bench)
 {
 	struct timespec t;
 
-	(void)clock_gettime(bench->options->threads > 1 ? CLOCK_MONOTONIC
-							: CLOCK_THREAD_CPUTIME_ID,
+	(void)clock_gettime(
+		bench->options->threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID,
 		&t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
@@ -82,76 +84,8 @@ static char *take_memory(size_t bytes, bool small_pages)
 	return map;
 }
 
-/* ---- streams ---- */
-
-enum stream { MEMCPY, NON_TEMPORAL, READ, STREAMS };
-static const char *const stream_names[STREAMS] = {
-	"memcpy", "non-temporal copy", "read only"};
-
-struct piece {
-	char *data;
-	size_t bytes;	/* of all */
-	float *sinks;	/* of each piece, so that reading is not left out */
-	uint64_t count; /* of pieces */
-};
-
-static void span(
-	const struct piece *piece, uint64_t i, size_t of, size_t *from, size_t *to)
-{
-	*from = of / PIECE * i / piece->count * PIECE;
-	*to = i + 1 == piece->count ? of : of / PIECE * (i + 1) / piece->count * PIECE;
-}
-
-static int copy_piece(void *arg, uint64_t i)
-{
-	const struct piece *piece = arg;
-	size_t from, to, half = piece->bytes / 2;
-
-	span(piece, i, half, &from, &to);
-	memcpy(piece->data + half + from, piece->data + from, to - from);
-	return 0;
-}
-
-__attribute__((target("avx2"))) static int stream_piece(void *arg, uint64_t i)
-{
-	const struct piece *piece = arg;
-	size_t from, to, half = piece->bytes / 2;
-
-	span(piece, i, half, &from, &to);
-	for (; from < to; from += 128) {
-		const __m256i *in = (const __m256i *)(void *)(piece->data + from);
-		__m256i *out = (__m256i *)(void *)(piece->data + half + from);
-
-		for (int j = 0; j < 4; j++)
-			_mm256_stream_si256(out + j, _mm256_load_si256(in + j));
-	}
-	_mm_sfence();
-	return 0;
-}
-
-__attribute__((target("avx2"))) static int read_piece(void *arg, uint64_t i)
-{
-	const struct piece *piece = arg;
-	__m256 sums[4] = {0};
-	size_t from, to;
-
-	span(piece, i, piece->bytes, &from, &to);
-	for (; from < to; from += 128)
-		for (int j = 0; j < 4; j++)
-			sums[j] = _mm256_add_ps(sums[j],
-				_mm256_load_ps(
-					(const float *)(void *)(piece->data + from) +
-					8 * j));
-	sums[0] = _mm256_add_ps(
-		_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3]));
-	piece->sinks[i] = _mm256_cvtss_f32(sums[0]);
-	return 0;
-}
-
 static void run_stream(struct bench *bench, enum stream stream)
 {
-	static int (*const tasks[STREAMS])(void *, uint64_t) = {
-		copy_piece, stream_piece, read_piece};
 	float sinks[256];
 	struct piece piece = {bench->ground.streams,
 		bench->bytes / (2 * PIECE) * 2 * PIECE, sinks,
@@ -159,7 +93,7 @@ static void run_stream(struct bench *bench, enum stream stream)
 
 	if (piece.count > 256)
 		piece.count = 256;
-	if (kp_parallel_for(bench->pool, piece.count, tasks[stream], &piece) < 0)
+	if (kp_parallel_for(bench->pool, piece.count, stream_tasks[stream], &piece) < 0)
 		die(stream_names[stream], "the stream failed");
 }
 
@@ -239,33 +173,14 @@ static void place_rows(struct bench *bench, struct kp_dtype dtype, const char *d
 		fill(bench->pointers[role], (size_t)(dims[role] == 'n' ? n : rows * n));
 }
 
-static void place_rms(struct bench *bench, struct kp_dtype dtype)
-{
-	place_rows(bench, dtype, "rnr");
-}
-
-static void place_softmax(struct bench *bench, struct kp_dtype dtype)
-{
-	place_rows(bench, dtype, "rr");
-}
-
-static void place_silu_mul(struct bench *bench, struct kp_dtype dtype)
-{
-	place_rows(bench, dtype, "rrr");
-}
-
-static void place_square(struct bench *bench, struct kp_dtype dtype)
-{
-	place_rows(bench, dtype, "vv");
-}
-
 /* Batch 8, 32 heads on 8, 4,096 keys of 128 in pages of 16 that lie in any order. */
-static void place_decode(struct bench *bench, struct kp_dtype dtype)
+static void place_decode(struct bench *bench, struct kp_dtype dtype, const char *dims)
 {
 	enum { B = 8, H = 32, HKV = 8, D = 128, ROWS = 16, EACH = 256, PAGES = B * EACH };
 	static const int64_t cache[] = {PAGES, ROWS, HKV, D}, heads[] = {B, H, D};
 	int32_t *table, *lens;
 
+	(void)dims;
 	place(bench, 0, dtype, 3, heads);
 	place(bench, 1, dtype, 4, cache);
 	place(bench, 2, dtype, 4, cache);
@@ -283,17 +198,19 @@ static void place_decode(struct bench *bench, struct kp_dtype dtype)
 		lens[i] = ROWS * EACH;
 }
 
+/* Roles of rows: r [rows, n], n [n], v [rows * n]. */
 struct subject {
 	const char *kernel;
-	void (*place)(struct bench *bench, struct kp_dtype dtype);
+	void (*place)(struct bench *bench, struct kp_dtype dtype, const char *dims);
+	const char *dims;
 	bool reads; /* its peer is reading alone */
 };
 static const struct subject subjects[] = {
-	{"norm_rms", place_rms, false},
-	{"norm_softmax", place_softmax, false},
-	{"activation_silu_mul", place_silu_mul, false},
-	{"elementwise_square", place_square, false},
-	{"attention_decode", place_decode, true},
+	{"norm_rms", place_rows, "rnr", false},
+	{"norm_softmax", place_rows, "rr", false},
+	{"activation_silu_mul", place_rows, "rrr", false},
+	{"elementwise_square", place_rows, "vv", false},
+	{"attention_decode", place_decode, NULL, true},
 };
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
 
@@ -305,22 +222,15 @@ static void run_kernel(struct bench *bench)
 		die("run", bench->call.error->text);
 }
 
-static double median(double *samples, size_t count)
+/* Bytes a second of each round, the kernel's and then the streams'. */
+struct rates {
+	double of[1 + STREAMS][MOST_ROUNDS];
+};
+
+/* The first round warms up. */
+static void measure(struct bench *bench, struct rates *rates)
 {
-	struct kp_stats stats;
-
-	if (!kp_stats_of(samples, count, &stats))
-		die("samples", "there are none");
-	return stats.median;
-}
-
-/* Bytes a second, the kernel's first. The first round warms up. */
-static void measure(struct bench *bench, double rates[1 + STREAMS])
-{
-	static double samples[1 + STREAMS][MOST_ROUNDS];
-	size_t rounds = bench->options->rounds;
-
-	for (size_t round = 0; round < rounds + 1; round++) {
+	for (size_t round = 0; round < bench->options->rounds + 1; round++) {
 		for (int who = 0; who < 1 + STREAMS; who++) {
 			double start = now_s(bench);
 
@@ -329,30 +239,51 @@ static void measure(struct bench *bench, double rates[1 + STREAMS])
 			else
 				run_stream(bench, who - 1);
 			if (round > 0)
-				samples[who][round - 1] =
+				rates->of[who][round - 1] =
 					(double)bench->bytes / (now_s(bench) - start);
 		}
 	}
-	for (int who = 0; who < 1 + STREAMS; who++)
-		rates[who] = median(samples[who], rounds);
 }
 
-static void tell(const struct bench *bench, const char *kernel, const char *dtype,
-	bool reads, const double rates[1 + STREAMS])
+/* The median of rates by turns, or of ratios where there is something to divide by. */
+static double median(const double *samples, const double *by, size_t count)
 {
+	double sorted[MOST_ROUNDS];
+	struct kp_stats stats;
+
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = by ? samples[i] / by[i] : samples[i] / 1e9;
+	if (!kp_stats_of(sorted, count, &stats))
+		die("samples", "there are none");
+	return stats.median;
+}
+
+static void tell(const struct bench *bench, const char *name, bool reads,
+	const struct rates *rates)
+{
+	const struct options *options = bench->options;
+	size_t count = options->rounds;
+	double medians[1 + STREAMS];
 	int best = reads ? READ : MEMCPY;
 
+	for (int i = 0; i < 1 + STREAMS; i++)
+		medians[i] = median(rates->of[i], NULL, count);
 	for (int i = 0; i < STREAMS && !reads; i++)
-		if (rates[1 + i] > rates[1 + best])
-			best = i;
-	printf("{\"name\": \"%s %s\", \"ours\": %.3f, \"peer\": %.3f, \"ratio\": %.3f, "
+		best = medians[1 + i] > medians[1 + best] ? i : best;
+	for (size_t i = 0; options->pairs && i < count; i++)
+		printf("%s%.3f %.3f\n", i == 0 ? "GB/s\n" : "", rates->of[0][i] / 1e9,
+			rates->of[1 + best][i] / 1e9);
+	if (options->pairs)
+		return;
+	printf("{\"name\": \"%s\", \"ours\": %.3f, \"peer\": %.3f, \"ratio\": %.3f, "
 	       "\"unit\": \"GB/s\", \"peer_name\": \"%s\", \"memcpy\": %.3f, "
 	       "\"non_temporal\": %.3f, \"read\": %.3f, \"bytes\": %zu, \"rounds\": %zu, "
 	       "\"threads\": %u, \"huge_pages\": %s}\n",
-		kernel, dtype, rates[0] / 1e9, rates[1 + best] / 1e9,
-		rates[0] / rates[1 + best], stream_names[best], rates[1] / 1e9,
-		rates[2] / 1e9, rates[3] / 1e9, bench->bytes, bench->options->rounds,
-		bench->options->threads, bench->options->small_pages ? "false" : "true");
+		name, medians[0], medians[1 + best],
+		median(rates->of[0], rates->of[1 + best], count), stream_names[best],
+		medians[1 + MEMCPY], medians[1 + NON_TEMPORAL], medians[1 + READ],
+		bench->bytes, count, options->threads,
+		options->small_pages ? "false" : "true");
 	(void)fflush(stdout);
 }
 
@@ -361,11 +292,11 @@ static void bench_kernel(struct bench *bench, const struct subject *subject,
 {
 	struct kp_error error = {.size = sizeof(error)};
 	struct kp_need need = {.size = sizeof(need)};
-	double rates[1 + STREAMS];
+	static struct rates rates;
 	char name[128];
-	const char *type = dtype.bits == 32 ? "f32" : "bf16";
 
-	(void)snprintf(name, sizeof(name), "%s %s", entry->name, type);
+	(void)snprintf(name, sizeof(name), "%s %s", entry->name,
+		dtype.bits == 32 ? "f32" : "bf16");
 	if (fnmatch(bench->options->pattern, name, 0) != 0)
 		return;
 	bench->kernel = entry->vtable;
@@ -378,15 +309,16 @@ static void bench_kernel(struct bench *bench, const struct subject *subject,
 	bench->call = (struct kp_call){KP_SIZED(struct kp_call),
 		.tensors = bench->pointers, .error = &error,
 		.host = bench->options->threads > 1 ? &bench->host : NULL};
-	subject->place(bench, dtype);
+	subject->place(bench, dtype, subject->dims);
 	if (bench->kernel->need && bench->kernel->need(&bench->call, &need) != KP_OK)
 		die(entry->name, error.text);
 	bench->call.workspace =
 		aligned_alloc(4096, (need.workspace_bytes + 4096) & ~4095ull);
 	bench->call.workspace_bytes = need.workspace_bytes;
-	measure(bench, rates);
+	measure(bench, &rates);
 	free(bench->call.workspace);
-	tell(bench, entry->name, type, subject->reads, rates);
+	tell(bench, name, subject->reads, &rates);
+	bench->measured++;
 }
 
 /* Kernels of an operation are named after it: norm_rms, norm_rms_avx512. */
@@ -412,14 +344,16 @@ static void read_options(int argc, char **argv, struct options *options)
 			options->threads = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--small-pages") == 0)
 			options->small_pages = true;
+		else if (strcmp(argv[i], "--pairs") == 0)
+			options->pairs = true;
 		else if (!options->library)
 			options->library = argv[i];
 		else
 			options->pattern = argv[i];
 	}
 	if (!options->library)
-		die("usage", "rows [--rounds N] [--threads N] [--small-pages] LIBRARY "
-			     "[PATTERN]");
+		die("usage", "rows [--rounds N] [--threads N] [--small-pages] [--pairs] "
+			     "LIBRARY [PATTERN]");
 	if (options->rounds < 1 || options->rounds > MOST_ROUNDS)
 		die("--rounds", "1 to 1001");
 }
@@ -453,5 +387,7 @@ int main(int argc, char **argv)
 		bench_kernel(&bench, subject, plugin->entries[i], bf16);
 	}
 	kp_parallel_free(bench.pool);
-	return 0;
+	if (bench.measured == 0)
+		(void)fprintf(stderr, "rows: no kernel by that name can run here\n");
+	return bench.measured > 0 ? 0 : 77;
 }
