@@ -25,28 +25,40 @@ VECTOR INLINE vector rough_inverse(vector x)
 #endif
 }
 
-/* As the family writes it: -0 for a large negative gate, NaN for -infinity. */
-VECTOR INLINE vector silu_mul(vector gate, vector up, int rough)
+/* gate / (1 + exp(-gate)) * up of one register, with the divisor given. */
+VECTOR INLINE vector silu_mul(vector gate, vector divisor, vector up, int rough)
 {
-	vector divisor = vector_exp_and_1(OP(sub_ps)(vector_all(0), gate), rough);
+	vector silu = rough ? OP(mul_ps)(gate, rough_inverse(divisor))
+			    : OP(div_ps)(gate, divisor);
 
-	if (rough)
-		return OP(mul_ps)(OP(mul_ps)(gate, rough_inverse(divisor)), up);
-	return OP(mul_ps)(OP(div_ps)(gate, divisor), up);
+	return OP(mul_ps)(silu, up);
 }
 
-VECTOR INLINE struct pair silu_mul_pair(struct pair gate, struct pair up, enum form form)
+/* As the family writes it: -0 for a large negative gate, NaN for -infinity. */
+VECTOR INLINE void silu_mul_pairs(
+	struct pair *gate, const struct pair *up, int count, enum form form)
 {
-	struct pair out = {silu_mul(gate.a, up.a, form_is_bf16(form)),
-		silu_mul(gate.b, up.b, form_is_bf16(form))};
+	vector zero = vector_all(0);
+	int rough = form_is_bf16(form);
+	struct abreast x;
 
-	return out;
+#pragma GCC unroll 2
+	for (int i = 0; i < count; i++) {
+		x.of[2 * i] = OP(sub_ps)(zero, gate[i].a);
+		x.of[2 * i + 1] = OP(sub_ps)(zero, gate[i].b);
+	}
+	x = vectors_exp_and_1(x, 2 * count, rough);
+#pragma GCC unroll 2
+	for (int i = 0; i < count; i++) {
+		gate[i].a = silu_mul(gate[i].a, x.of[2 * i], up[i].a, rough);
+		gate[i].b = silu_mul(gate[i].b, x.of[2 * i + 1], up[i].b, rough);
+	}
 }
 
 VECTOR INLINE void silu_mul_part(
 	const struct elementwise *job, int64_t task, enum form form)
 {
-	elementwise_do(job, task, form, 2, silu_mul_pair);
+	elementwise_do(job, task, form, 2, silu_mul_pairs);
 }
 
 FORM_TASKS(silu_mul_part);

@@ -88,40 +88,58 @@ static inline struct part elementwise_part(
 	return part;
 }
 
-typedef struct pair compute_pair(struct pair a, struct pair b, enum form form);
+/* Pairs that are computed side by side: one alone would wait for its own results. */
+enum { SIDE_BY_SIDE = 2 };
+
+/* Makes the output of `count` pairs from a and b, in a. */
+typedef void compute_pairs(
+	struct pair *a, const struct pair *b, int count, enum form form);
 
 VECTOR INLINE void compute_some(const struct part *part, int64_t i, int64_t count,
-	enum form form, int inputs, compute_pair *compute)
+	enum form form, int inputs, compute_pairs *compute)
 {
 	struct pair a = line_load_part(part->in[0], i, count, form, 0), b = a;
 
 	if (inputs > 1)
 		b = line_load_part(part->in[1], i, count, form, 0);
-	line_store_part(part->out, i, count, compute(a, b, form), form);
+	compute(&a, &b, 1, form);
+	line_store_part(part->out, i, count, a, form);
+}
+
+VECTOR INLINE void compute_whole(const struct part *part, int64_t i, enum form form,
+	int streamed, int inputs, compute_pairs *compute)
+{
+	struct pair a[SIDE_BY_SIDE], b[SIDE_BY_SIDE];
+
+#pragma GCC unroll 2
+	for (int k = 0; k < SIDE_BY_SIDE; k++) {
+		a[k] = line_load(part->in[0], i + k * STEP, form);
+		b[k] = inputs > 1 ? line_load(part->in[1], i + k * STEP, form) : a[k];
+	}
+	compute(a, b, SIDE_BY_SIDE, form);
+#pragma GCC unroll 2
+	for (int k = 0; k < SIDE_BY_SIDE; k++)
+		line_store(part->out, i + k * STEP, a[k], form, streamed);
 }
 
 VECTOR INLINE void compute_line(const struct part *part, enum form form, int streamed,
-	int inputs, compute_pair *compute)
+	int inputs, compute_pairs *compute)
 {
 	int64_t i = streamed ? line_before_aligned(part->out, part->n, form) : 0;
 
 	for (int64_t done = 0; done < i; done += STEP)
 		compute_some(part, done, i - done < STEP ? i - done : STEP, form, inputs,
 			compute);
-	for (; i + STEP <= part->n; i += STEP) {
-		struct pair a = line_load(part->in[0], i, form), b = a;
-
-		if (inputs > 1)
-			b = line_load(part->in[1], i, form);
-		line_store(part->out, i, compute(a, b, form), form, streamed);
-	}
-	if (i < part->n)
-		compute_some(part, i, part->n - i, form, inputs, compute);
+	for (; i + SIDE_BY_SIDE * STEP <= part->n; i += SIDE_BY_SIDE * STEP)
+		compute_whole(part, i, form, streamed, inputs, compute);
+	for (; i < part->n; i += STEP)
+		compute_some(part, i, part->n - i < STEP ? part->n - i : STEP, form,
+			inputs, compute);
 }
 
 /* Task number `task` of a call. */
 VECTOR INLINE void elementwise_do(const struct elementwise *job, int64_t task,
-	enum form form, int inputs, compute_pair *compute)
+	enum form form, int inputs, compute_pairs *compute)
 {
 	struct part part = elementwise_part(job, task, inputs);
 

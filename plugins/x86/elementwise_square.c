@@ -9,18 +9,21 @@
 
 enum { X, Y, ROLES };
 
-VECTOR INLINE struct pair square_pair(struct pair x, struct pair same, enum form form)
+VECTOR INLINE void square_pairs(
+	struct pair *x, const struct pair *same, int count, enum form form)
 {
-	struct pair out = {OP(mul_ps)(x.a, x.a), OP(mul_ps)(same.b, same.b)};
-
 	(void)form;
-	return out;
+#pragma GCC unroll 2
+	for (int i = 0; i < count; i++) {
+		x[i].a = OP(mul_ps)(x[i].a, same[i].a);
+		x[i].b = OP(mul_ps)(x[i].b, same[i].b);
+	}
 }
 
 VECTOR INLINE void square_part(
 	const struct elementwise *job, int64_t task, enum form form)
 {
-	elementwise_do(job, task, form, 1, square_pair);
+	elementwise_do(job, task, form, 1, square_pairs);
 }
 
 FORM_TASKS(square_part);

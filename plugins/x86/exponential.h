@@ -15,61 +15,99 @@
 
 #if defined(__x86_64__)
 
-/* exp(x) as a product: exp(r) and 2^n. */
-struct power {
-	vector rest, scale;
+/*
+ * Registers that go through the same steps side by side: one alone would wait for each
+ * of its results.
+ */
+enum { ABREAST = 4 };
+struct abreast {
+	vector of[ABREAST];
 };
 
-VECTOR INLINE vector exp_polynomial(vector r, int rough)
-{
-	vector p;
+/* exp(x) as a product: exp(r) and 2^n. */
+struct power {
+	struct abreast rest, scale;
+};
 
-	if (rough) {
-		p = OP(fmadd_ps)(r, vector_all(0.042380678f), vector_all(0.16808661f));
-		p = OP(fmadd_ps)(r, p, vector_all(0.499959612f));
-		p = OP(fmadd_ps)(r, p, vector_all(0.999951539f));
-		return OP(fmadd_ps)(r, p, vector_all(1));
+/* Applies `expression` to each register, of number k. */
+#define EACH(k, count, expression)                                                       \
+	_Pragma("GCC unroll 4") for (int k = 0; k < (count); k++)                        \
+	{                                                                                \
+		expression;                                                              \
 	}
-	p = OP(fmadd_ps)(r, vector_all(0.00831252014f), vector_all(0.0418901568f));
-	p = OP(fmadd_ps)(r, p, vector_all(0.166671146f));
-	p = OP(fmadd_ps)(r, p, vector_all(0.499992315f));
-	p = OP(fmadd_ps)(r, p, vector_all(1));
-	return OP(fmadd_ps)(r, p, vector_all(1));
+
+VECTOR INLINE struct abreast exp_polynomial(struct abreast r, int count, int rough)
+{
+	static const float fine[] = {
+		0.00831252014f, 0.0418901568f, 0.166671146f, 0.499992315f, 1, 1};
+	static const float coarse[] = {
+		0.042380678f, 0.16808661f, 0.499959612f, 0.999951539f, 1};
+	const float *terms = rough ? coarse : fine;
+	struct abreast p;
+
+	EACH(k, count, p.of[k] = vector_all(terms[0]));
+	for (int i = 1; i < (rough ? 5 : 6); i++)
+		EACH(k, count,
+			p.of[k] = OP(fmadd_ps)(r.of[k], p.of[k], vector_all(terms[i])));
+	return p;
 }
 
 /* Of x from -88 to 89, or NaN; ln 2 as a float is off by 1.9e-9. */
-VECTOR INLINE struct power power_of(vector x, int rough)
+VECTOR INLINE struct power power_of(struct abreast x, int count, int rough)
 {
 	/* Adding it leaves n + 127 in the low bits: the exponent of 2^n. */
 	vector shift = vector_all(0x1.8p23f + 127);
-	vector shifted = OP(fmadd_ps)(x, vector_all(0x1.715476p0f), shift);
-	vector n = OP(sub_ps)(shifted, shift);
-	struct power power = {
-		exp_polynomial(OP(fnmadd_ps)(n, vector_all(0x1.62e43p-1f), x), rough),
-		CAST_FLOAT(OP(slli_epi32)(CAST_WORDS(shifted), 23))};
+	struct abreast shifted, n;
+	struct power power;
 
+	EACH(k, count,
+		shifted.of[k] = OP(fmadd_ps)(x.of[k], vector_all(0x1.715476p0f), shift));
+	EACH(k, count, n.of[k] = OP(sub_ps)(shifted.of[k], shift));
+	EACH(k, count,
+		x.of[k] = OP(fnmadd_ps)(n.of[k], vector_all(0x1.62e43p-1f), x.of[k]));
+	EACH(k, count,
+		power.scale.of[k] =
+			CAST_FLOAT(OP(slli_epi32)(CAST_WORDS(shifted.of[k]), 23)));
+	power.rest = exp_polynomial(x, count, rough);
 	return power;
 }
 
 /*
- * exp(x) of x up to 88: below -87.68 and for -infinity 0, NaN for NaN. Where it is a
- * normal float its relative error is below 5e-7, or 4e-6 if rough.
+ * exp(x) of `count` registers, x up to 88: below -87.68 and for -infinity 0, NaN for NaN.
+ * Where it is a normal float its relative error is below 5e-7, or 4e-6 if rough.
  */
-VECTOR INLINE vector vector_exp(vector x, int rough)
+VECTOR INLINE struct abreast vectors_exp(struct abreast x, int count, int rough)
 {
-	/* The second operand is what is returned when one is NaN. */
-	struct power power = power_of(OP(max_ps)(vector_all(-88), x), rough);
+	struct power power;
 
-	return OP(mul_ps)(power.rest, power.scale);
+	/* The second operand is what is returned when one is NaN. */
+	EACH(k, count, x.of[k] = OP(max_ps)(vector_all(-88), x.of[k]));
+	power = power_of(x, count, rough);
+	EACH(k, count, x.of[k] = OP(mul_ps)(power.rest.of[k], power.scale.of[k]));
+	return x;
 }
 
 /* 1 + exp(x) of any x; above 88.37 infinity. */
-VECTOR INLINE vector vector_exp_and_1(vector x, int rough)
+VECTOR INLINE struct abreast vectors_exp_and_1(struct abreast x, int count, int rough)
 {
-	struct power power = power_of(
-		OP(min_ps)(vector_all(89), OP(max_ps)(vector_all(-88), x)), rough);
+	struct power power;
 
-	return OP(fmadd_ps)(power.rest, power.scale, vector_all(1));
+	EACH(k, count,
+		x.of[k] =
+			OP(min_ps)(vector_all(89), OP(max_ps)(vector_all(-88), x.of[k])));
+	power = power_of(x, count, rough);
+	EACH(k, count,
+		x.of[k] =
+			OP(fmadd_ps)(power.rest.of[k], power.scale.of[k], vector_all(1)));
+	return x;
+}
+
+/* One register alone. */
+VECTOR INLINE vector vector_exp(vector x, int rough)
+{
+	struct abreast one = {{x}};
+
+	return vectors_exp(one, 1, rough).of[0];
 }
 
 #endif

@@ -54,11 +54,29 @@ VECTOR INLINE float greatest(struct line x, int64_t i, int64_t end, enum form fo
 		OP(max_ps)(OP(max_ps)(low.a, low.b), OP(max_ps)(high.a, high.b)));
 }
 
-VECTOR INLINE struct pair exponentials(struct pair x, vector most, int rough)
+/* Of two pairs, or of the first alone. */
+VECTOR INLINE void exponentials(struct pair *x, int pairs, vector most, int rough)
 {
-	x.a = vector_exp(OP(sub_ps)(x.a, most), rough);
-	x.b = vector_exp(OP(sub_ps)(x.b, most), rough);
-	return x;
+	struct abreast powers;
+
+#pragma GCC unroll 2
+	for (int i = 0; i < pairs; i++) {
+		powers.of[2 * i] = OP(sub_ps)(x[i].a, most);
+		powers.of[2 * i + 1] = OP(sub_ps)(x[i].b, most);
+	}
+	powers = vectors_exp(powers, 2 * pairs, rough);
+#pragma GCC unroll 2
+	for (int i = 0; i < pairs; i++) {
+		x[i].a = powers.of[2 * i];
+		x[i].b = powers.of[2 * i + 1];
+	}
+}
+
+VECTOR INLINE struct pair added(struct pair a, struct pair b)
+{
+	struct pair sum = {OP(add_ps)(a.a, b.a), OP(add_ps)(a.b, b.b)};
+
+	return sum;
 }
 
 /*
@@ -68,23 +86,27 @@ VECTOR INLINE struct pair exponentials(struct pair x, vector most, int rough)
 VECTOR INLINE float chunk_sum(const struct place *at, int64_t i, int64_t end, float most,
 	float *kept, enum form form)
 {
-	struct pair sums = {vector_all(0), vector_all(0)}, powers;
+	struct pair sums = {vector_all(0), vector_all(0)}, powers[2];
 	vector shift = vector_all(most);
+	int rough = form_is_bf16(form);
 
-	for (; i + STEP <= end; i += STEP, kept += STEP) {
+	for (; i + 2 * STEP <= end; i += 2 * STEP, kept += 2 * STEP) {
 		line_prefetch(at->next, i, form);
-		powers = exponentials(
-			line_load(at->x, i, form), shift, form_is_bf16(form));
-		sums.a = OP(add_ps)(sums.a, powers.a);
-		sums.b = OP(add_ps)(sums.b, powers.b);
-		pair_write((char *)kept, powers, F32_DENSE, 0);
+		line_prefetch(at->next, i + STEP, form);
+		powers[0] = line_load(at->x, i, form);
+		powers[1] = line_load(at->x, i + STEP, form);
+		exponentials(powers, 2, shift, rough);
+		sums = added(added(sums, powers[0]), powers[1]);
+		pair_write((char *)kept, powers[0], F32_DENSE, 0);
+		pair_write((char *)(kept + STEP), powers[1], F32_DENSE, 0);
 	}
-	if (i < end) {
-		powers = exponentials(line_load_part(at->x, i, end - i, form, -HUGE_VALF),
-			shift, form_is_bf16(form));
-		sums.a = OP(add_ps)(sums.a, powers.a);
-		sums.b = OP(add_ps)(sums.b, powers.b);
-		pair_write((char *)kept, powers, F32_DENSE, 0);
+	for (; i < end; i += STEP, kept += STEP) {
+		int64_t left = end - i < STEP ? end - i : STEP;
+
+		powers[0] = line_load_part(at->x, i, left, form, -HUGE_VALF);
+		exponentials(powers, 1, shift, rough);
+		sums = added(sums, powers[0]);
+		pair_write((char *)kept, powers[0], F32_DENSE, 0);
 	}
 	return vector_sum(OP(add_ps)(sums.a, sums.b));
 }
