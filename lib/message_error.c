@@ -251,6 +251,7 @@ static const char *const failed[] = {
 	/* remarks beside a decision */
 	"forced",
 	"not_considered",
+	"unavailable",
 	"unavailable_here",
 	NULL,
 };
