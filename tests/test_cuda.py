@@ -158,7 +158,7 @@ class DriverThatFails(Plugin):
 
     def test_a_driver_that_is_too_old(self):
         self.expect(
-            "the driver is for CUDA 11.4; this plugin needs one for CUDA 12.0 or later",
+            "the driver is for CUDA 11.4; this plugin needs one for CUDA 12.4 or later",
             CUDA_FAKE_VERSION="11040",
         )
 

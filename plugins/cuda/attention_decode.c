@@ -272,7 +272,7 @@ static int place(
 			"the workspace has %" PRIu64 " bytes, not %" PRIu64,
 			call->workspace_bytes, total);
 	p->sums = call->workspace;
-	p->stats = (float *)((char *)call->workspace + sums);
+	p->stats = p->sums + sums / sizeof(float);
 	return KP_OK;
 }
 

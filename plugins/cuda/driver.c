@@ -9,8 +9,8 @@
 
 static const char soname[] = "libcuda.so.1";
 
-/* The oldest driver that reads the code in this plugin: that of CUDA 12.0. */
-enum { OLDEST = 12000 };
+/* The oldest driver that reads fatbins that are compressed to be small: CUDA 12.4. */
+enum { OLDEST = 12040 };
 
 static const struct {
 	const char *name;

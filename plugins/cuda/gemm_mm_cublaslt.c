@@ -297,7 +297,7 @@ static int run(const struct kp_call *call)
 	static const float one = 1, zero = 0;
 	struct device *device = call->device_state;
 	struct plan *plan = call->host_plan;
-	struct gemm_parameters p;
+	struct gemm_parameters p = {0};
 	bool bf16 = false;
 	struct view c = {false, 0};
 	int status = check_memory(call);
