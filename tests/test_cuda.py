@@ -37,9 +37,10 @@ def nvcc():
     """The compiler that the build found, or None."""
     try:
         with open(os.path.join(BUILD, "gen", "cuda.flags"), encoding="utf-8") as file:
-            return file.read().split()[0]
+            first = file.read().split()[0]
     except (FileNotFoundError, IndexError):
         return None
+    return first if os.access(first, os.X_OK) else None
 
 
 class Plugin(unittest.TestCase):

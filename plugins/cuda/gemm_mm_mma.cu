@@ -160,7 +160,7 @@ static __device__ __forceinline__ void multiply(const struct gemm_parameters &p)
 
 /* By edge, and by whether a and b lie along k (t) or across it (n). */
 #define MMA_KERNEL(name, edge, a_along, b_along, down, across)                           \
-	KP_KERNEL(name, gemm_parameters, (down) * (across)*32)                           \
+	KP_KERNEL_WIDE(name, gemm_parameters, (down) * (across)*32)                      \
 	{                                                                                \
 		multiply<edge, a_along, b_along, down, across>(p);                       \
 	}
