@@ -61,7 +61,7 @@ START_TEST(probe_says_what_is_missing)
 			"detected"},
 		{"KP_FAKE_CUDA_VERSION", "11080", 11080,
 			"the driver is for CUDA 11.8; this plugin needs one for CUDA "
-			"12.0 or later"},
+			"12.4 or later"},
 		{"KP_FAKE_CUDA_FAIL", "cuInit:1:803", 803,
 			"cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): system has "
 			"unsupported"},
