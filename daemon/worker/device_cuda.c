@@ -164,8 +164,8 @@ static int wait(struct device *device, struct kp_diag *diag)
 
 	if (check_context(device, diag) < 0)
 		return -1;
-	return cuda_check(cuda, cuda->stream_wait(device->stream),
-		"waiting for the stream", diag);
+	return cuda_check(
+		cuda, cuda->stream_wait(device->stream), "waiting for the stream", diag);
 }
 
 const struct device_kind device_cuda = {
