@@ -34,7 +34,8 @@ struct file {
 	const char *name;
 	mode_t mode;
 	bool durable, busy;
-	void *bytes; /* being written */
+	bool keeps_old; /* of the write under way: the file before it has no fault */
+	void *bytes;	/* being written */
 	size_t size;
 	void *next_bytes; /* NULL: nothing waits */
 	size_t next_size;
@@ -50,7 +51,7 @@ struct state {
 	struct lock lock;
 	struct file decisions, table;
 	uv_timer_t delay;
-	bool is_good; /* decisions.json has no fault: the pool's while it writes */
+	bool is_good; /* decisions.json has no fault */
 	bool has_timer, closing;
 };
 
@@ -159,12 +160,10 @@ static void write_now(uv_work_t *work)
 {
 	struct file *file = work->data;
 
-	if (file->durable && file->state->is_good)
+	if (file->keeps_old)
 		keep_old(file->state);
 	file->result = kp_file_replace(file->state->dir, file->name, file->bytes,
 		file->size, file->mode, file->durable, &file->diag);
-	if (file->durable && file->result == 0)
-		file->state->is_good = true;
 }
 
 static void tell(struct done *done, const struct kp_diag *diag)
@@ -188,14 +187,19 @@ static void on_written(uv_work_t *work, int status)
 {
 	struct file *file = work->data;
 	struct done *done = file->waiting;
+	/* The next one, which begins below, has a result of its own. */
+	bool failed = file->result < 0;
+	struct kp_diag diag = file->diag;
 	(void)status;
 
 	free(file->bytes);
 	file->bytes = NULL;
 	file->waiting = NULL;
 	file->busy = false;
+	if (file->durable && !failed)
+		file->state->is_good = true;
 	write_next(file);
-	tell(done, file->result < 0 ? &file->diag : NULL);
+	tell(done, failed ? &diag : NULL);
 	free_if_closed(file->state);
 }
 
@@ -209,6 +213,7 @@ static void write_next(struct file *file)
 	file->next_bytes = NULL;
 	file->next_waiting = NULL;
 	file->busy = true;
+	file->keeps_old = file->durable && file->state->is_good;
 	file->work.data = file;
 	(void)uv_queue_work(file->state->loop, &file->work, write_now, on_written);
 }

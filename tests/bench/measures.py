@@ -253,6 +253,16 @@ def pairs_of(scenes, name, *arguments):
     return Result(unit, ours, peer, [command])
 
 
+def rates_of(scenes, name, *arguments):
+    """A driver's own medians, of as many rounds: an object with ours, peer and unit."""
+    command = [driver(name), *(a.format(pairs=scenes.pairs, build=harness.BUILD) for a in arguments)]
+    lines = run(command)
+    if not lines:
+        raise Skip(f"{command[-1]} does not run on this machine")
+    told = json.loads(" ".join(lines[0]))
+    return Result(told["unit"], [told["ours"]], [told["peer"]], [command])
+
+
 # ---- the socket ----
 
 
@@ -358,8 +368,14 @@ def used(daemon, field):
     return sum(smaps(pid, field) for pid in [daemon.pid, *harness.children(daemon.pid)])
 
 
+def come_to_rest(daemon):
+    """What was found out is written a second later, and its memory given back."""
+    harness.wait_until(lambda: len(harness.children(daemon.pid)) <= 1, "workers to end")
+    tiny.grow_old()
+
+
 def memory(scenes, plugins, kernels):
-    """What the daemon and its launcher hold, once nothing is pending."""
+    """What the daemon and its launcher hold after the first scan."""
     samples = []
     for _ in range(3):
         with harness.Daemon(start=False, options=["--log-level", "error"]) as daemon:
@@ -367,6 +383,7 @@ def memory(scenes, plugins, kernels):
                 tiny.make_ours(daemon, plugins, tiny.kernels(kernels))
             daemon.start()
             expect_all_active(daemon, plugins)
+            come_to_rest(daemon)
             samples.append(used(daemon, "Pss") / 1024)
     return Result("MiB", samples, commands=[["cat", "/proc/PID/smaps_rollup"]])
 
@@ -379,6 +396,7 @@ def memory_more(scenes, plugins, kernels, more):
             tiny.make_ours(daemon, plugins, tiny.kernels(count))
             daemon.start()
             expect_all_active(daemon, plugins)
+            come_to_rest(daemon)
             sums.append(used(daemon, "Private_Dirty") * 1024)
     each = (sums[1] - sums[0]) / (plugins * (more - kernels))
     return Result("B", [each], commands=[["cat", "/proc/PID/smaps_rollup"]])
