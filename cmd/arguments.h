@@ -38,8 +38,8 @@ struct arguments {
  * Options may stand before and behind words; those of a command behind its name.
  * `--` ends them. Codes unknown_command, unknown_option (nearest offered),
  * missing_value, empty_value, unexpected_value, repeated_option, missing_argument,
- * unexpected_argument, needs_offline, not_offline, usage, not_utf8, no_memory. *arguments is the caller's to finish also
- * when it fails, and holds what was understood.
+ * unexpected_argument, needs_offline, not_offline, usage, not_utf8, no_memory. *arguments
+ * is the caller's to finish also when it fails, and holds what was understood.
  */
 int arguments_parse(int argc, char **argv, struct arguments *arguments,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

@@ -23,7 +23,7 @@ struct options {
 	enum options_action action;
 	bool system;
 	bool transient; /* lives for its clients alone */
-	char *config; /* the file that was read, or NULL */
+	char *config;	/* the file that was read, or NULL */
 	size_t n_manifest_dirs;
 	char **manifest_dirs; /* highest first */
 	char *plugin_dir, *families_dir, *state_dir, *cache_dir, *socket, *worker;

@@ -122,8 +122,9 @@ int kp_decisions_fit(const struct kp_decisions *decisions,
 	__attribute__((warn_unused_result));
 /*
  * Takes all entries that are right; what is wrong is left out and added to `wrong`
- * (bad_decisions, with its place), entry by entry; so is a sum that is not theirs. Fails for what is no list of
- * decisions: codes of kp_json_parse, newer_format (both named), bad_decisions.
+ * (bad_decisions, with its place), entry by entry; so is a sum that is not theirs. Fails
+ * for what is no list of decisions: codes of kp_json_parse, newer_format (both named),
+ * bad_decisions.
  */
 int kp_decisions_read(const char *text, size_t size, const char *path,
 	struct kp_decisions *decisions, struct kp_diags *wrong, struct kp_diag *diag)

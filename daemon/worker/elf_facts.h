@@ -15,7 +15,8 @@ enum { ELF_NAMES_MOST = 256, ELF_NAMES_BYTES = 32 << 10 };
  * {"class", "machine", "soname", "needed", "runpath", "rpath", "versions": {library:
  * highest version needed, ...}, "stack": "rw"|"executable"|"unmarked",
  * "static_tls", "tls_bytes", "textrel", "init_functions", "fini_functions"}; NULL when
- * memory is exhausted; identify adds "isa_needed" and "gpu" (fatbin.h). What is damaged is left out.
+ * memory is exhausted; identify adds "isa_needed" and "gpu" (fatbin.h). What is damaged
+ * is left out.
  */
 json_t *elf_facts(const struct elf_image *image);
 

@@ -23,9 +23,8 @@ static const struct kp_entry all[] = {
 	ENTRY(norm_softmax_avx512),
 };
 
-static const struct kp_entry *const entries[] = {
-	&all[0], &all[1], &all[2], &all[3], &all[4], &all[5], &all[6], &all[7], &all[8],
-	&all[9]};
+static const struct kp_entry *const entries[] = {&all[0], &all[1], &all[2], &all[3],
+	&all[4], &all[5], &all[6], &all[7], &all[8], &all[9]};
 
 KPLUG_PLUGIN_EXPORT const struct kp_plugin kplug_plugin = {
 	KP_SIZED(struct kp_plugin),
