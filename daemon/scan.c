@@ -8,6 +8,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/failures.h"
+#include "daemon/news.h"
 #include "daemon/options.h"
 #include "daemon/pipeline.h"
 #include "daemon/survey.h"
@@ -41,50 +42,20 @@ struct scan {
 	bool is_same;	      /* next was not read: nothing has changed */
 	int result;
 	struct kp_diag diag;
-	struct ticket *served, *waiting;   /* by the one under way, by the next */
-	json_t *added, *changed, *removed; /* sets: name -> true */
-	json_t *attempts;		   /* name -> how often a worker was lost */
-	size_t unpublished;		   /* verdicts */
+	struct ticket *served, *waiting; /* by the one under way, by the next */
+	struct news news;		 /* since it was last told */
+	json_t *attempts;		 /* name -> how often a worker was lost */
+	size_t unpublished;		 /* verdicts */
 };
 
 /* ---- results ---- */
 
-static void put(json_t *set, const char *name)
-{
-	/* A name that is lost to want of memory is missing in a report only. */
-	(void)json_object_set_new(set, name, json_true());
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static json_t *sorted(json_t *set)
-{
-	size_t n = json_object_size(set), i = 0;
-	const char **names = calloc(n + 1, sizeof(*names));
-	json_t *array = json_array();
-	const char *name;
-	json_t *value;
-
-	if (names)
-		json_object_foreach (set, name, value)
-			names[i++] = name;
-	if (names)
-		qsort(names, n, sizeof(*names), by_bytes);
-	for (i = 0; names && i < n; i++)
-		(void)json_array_append_new(array, json_string(names[i]));
-	free(names);
-	return array;
-}
-
 void scan_note_change(struct scan *scan, const struct kp_change *change)
 {
 	if (change->is_new)
-		put(scan->added, change->plugin);
+		news_put(scan->news.added, change->plugin);
 	if (change->is_gone)
-		put(scan->removed, change->plugin);
+		news_put(scan->news.removed, change->plugin);
 }
 
 /* We are ending: there is no result. */
@@ -101,23 +72,17 @@ static void tell_none(struct ticket *ticket)
 
 static void tell(struct scan *scan)
 {
-	struct scan_result result = {
-		sorted(scan->added), sorted(scan->changed), sorted(scan->removed)};
+	struct scan_result result = news_take(&scan->news);
 	struct ticket *ticket = scan->served;
 
 	scan->served = NULL;
-	(void)json_object_clear(scan->added);
-	(void)json_object_clear(scan->changed);
-	(void)json_object_clear(scan->removed);
 	while (ticket) {
 		struct ticket *next = ticket->next;
 		ticket->done(ticket->context, &result);
 		free(ticket);
 		ticket = next;
 	}
-	json_decref((json_t *)(uintptr_t)result.added);
-	json_decref((json_t *)(uintptr_t)result.changed);
-	json_decref((json_t *)(uintptr_t)result.removed);
+	news_taken_finish(&result);
 }
 
 /* ---- the pipeline ---- */
@@ -144,8 +109,8 @@ static int update(struct scan *scan, const char *force, bool fresh, struct kp_di
 		    &todo, &n, diag) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		if (!json_object_get(scan->added, todo[i]))
-			put(scan->changed, todo[i]);
+		if (!json_object_get(scan->news.added, todo[i]))
+			news_put(scan->news.changed, todo[i]);
 		(void)json_object_del(scan->attempts, todo[i]);
 		start_plugin(scan, kp_registry_manifest(registry, todo[i]), fresh);
 		free(todo[i]);
@@ -424,11 +389,8 @@ struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 		kp_diag_no_memory(diag);
 		return NULL;
 	}
-	scan->added = json_object();
-	scan->changed = json_object();
-	scan->removed = json_object();
 	scan->attempts = json_object();
-	if (!scan->added || !scan->changed || !scan->removed || !scan->attempts) {
+	if (news_init(&scan->news) < 0 || !scan->attempts) {
 		scan_free(scan);
 		kp_diag_no_memory(diag);
 		return NULL;
@@ -455,9 +417,7 @@ void scan_free(struct scan *scan)
 	tell_none(scan->waiting);
 	free(scan->dirs);
 	survey_finish(&scan->survey);
-	json_decref(scan->added);
-	json_decref(scan->changed);
-	json_decref(scan->removed);
+	news_finish(&scan->news);
 	json_decref(scan->attempts);
 	free(scan);
 }
