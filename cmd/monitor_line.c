@@ -2,6 +2,7 @@
 /* One line each: time, number, kind, and what its kind makes of it. */
 #include "cmd/monitor_line.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,7 +17,7 @@ static const char *time_of(const json_t *event, char text[TIME_BYTES])
 	struct tm broken;
 	if (!localtime_r(&at, &broken) ||
 		strftime(text, TIME_BYTES, "%Y-%m-%d %H:%M:%S", &broken) == 0)
-		(void)strcpy(text, "?");
+		(void)snprintf(text, TIME_BYTES, "?");
 	return text;
 }
 

@@ -147,6 +147,7 @@ static void bring_decisions(struct session *session, const struct offline *offli
 /* ---- processes ----------------------------------------------------------------- */
 
 struct words {
+	bool incomplete;
 	size_t count;
 	char *list[ARGUMENTS_MOST];
 };
@@ -154,8 +155,12 @@ struct words {
 static void add_word(struct words *words, const char *format, const char *value)
 {
 	char *word = NULL;
-	if (words->count + 1 < ARGUMENTS_MOST && asprintf(&word, format, value) >= 0)
+	if (words->count + 1 == ARGUMENTS_MOST)
+		return; /* plugind refuses that many directories, and says so */
+	if (asprintf(&word, format, value) >= 0)
 		words->list[words->count++] = word;
+	else
+		words->incomplete = true;
 }
 
 static void words_finish(struct words *words)
@@ -164,7 +169,8 @@ static void words_finish(struct words *words)
 		free(words->list[i]);
 }
 
-static void make_words(const struct session *session, const struct offline *offline,
+/* Whether all are there: nothing runs with a part of what it was asked. */
+static bool make_words(const struct session *session, const struct offline *offline,
 	const char *program, struct words *words)
 {
 	add_word(words, "%s", program);
@@ -182,6 +188,7 @@ static void make_words(const struct session *session, const struct offline *offl
 		while ((value = arguments_next(&session->arguments, option->name, &at)))
 			add_word(words, format, value);
 	}
+	return !words->incomplete && words->count > 0;
 }
 
 /*
@@ -210,7 +217,7 @@ static _Noreturn void keep(
 
 static int start_keeper(struct session *session, struct offline *offline)
 {
-	struct words words = {0};
+	__attribute__((cleanup(words_finish))) struct words words = {0};
 	int ends[2];
 	owned_text program = kp_place_find("plugind");
 	if (!program)
@@ -219,16 +226,16 @@ static int start_keeper(struct session *session, struct offline *offline)
 		return output_refuse(&session->output, "no_worker", program,
 			"--offline needs plugind, and cannot run %s: %s", program,
 			strerror(errno));
+	if (!make_words(session, offline, program, &words))
+		return output_no_memory(&session->output);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return output_refuse(&session->output, "io_error", program,
 			"cannot make a pipe: %s", strerror(errno));
-	make_words(session, offline, program, &words);
 	offline->alive = ends[0];
 	offline->keeper = fork();
 	if (offline->keeper == 0)
 		keep(offline, &words, ends[1]);
 	(void)close(ends[1]);
-	words_finish(&words);
 	if (offline->keeper > 0)
 		return KP_EXIT_OK;
 	offline->keeper = 0;
