@@ -77,9 +77,9 @@ static void look(void *context, struct bench_plan *plan, size_t row)
 static void begins(void *context, const char *kernel, size_t done, size_t total)
 {
 	struct verification *v = context;
-	json_t *progress =
-		json_pack("{s:I, s:I, s:s}", "done", (json_int_t)(v->done + done),
-			"total", (json_int_t)v->total, "kernel", kernel);
+	json_t *progress = json_pack("{s:I, s:I, s:s}", "done",
+		(json_int_t)v->done + (json_int_t)done, "total", (json_int_t)v->total,
+		"kernel", kernel);
 
 	(void)total;
 	if (v->call)

@@ -2,6 +2,7 @@
 /* A reader of JSON that writes what it reads, with line ends and indents. */
 #include "lib/json_layout.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static const char *behind_escape(const char *at, const char *end)
 	if (end - at < 6 || at[1] != 'u' || at[2] == 'D' || at[2] == 'd')
 		return NULL;
 	for (int i = 2; i < 6; i++)
-		if (!memchr("0123456789abcdefABCDEF", at[i], 22))
+		if (!isxdigit((unsigned char)at[i]))
 			return NULL;
 	return at + 6;
 }

@@ -21,7 +21,7 @@ static int place(struct device *device, struct device_piece *piece, struct kp_di
 	cuda_pointer base = 0;
 	size_t align = piece->align > ALIGN ? piece->align : ALIGN, room;
 
-	if (__builtin_add_overflow(piece->bytes, 2 * GUARD + align, &room))
+	if (__builtin_add_overflow(piece->bytes, (size_t)2 * GUARD + align, &room))
 		return kp_diag_set(diag, "too_large", piece->name,
 			"%s: %zu bytes are too many", piece->name, piece->bytes);
 	if (cuda_check(cuda, cuda->allocate(&base, room), "cuMemAlloc", diag) < 0)

@@ -4,13 +4,14 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { TRIES = 3, TURNS = 4096, ADDITIONS = 16 /* a turn */ };
 
 static double cpufreq_mhz(void)
 {
-	char path[96];
+	char path[96], text[32] = "";
 	double khz = 0;
 	int cpu = sched_getcpu();
 
@@ -21,10 +22,10 @@ static double cpufreq_mhz(void)
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return 0;
-	if (fscanf(file, "%lf", &khz) != 1 || !(khz > 0))
-		khz = 0;
+	if (fgets(text, sizeof(text), file))
+		khz = strtod(text, NULL);
 	(void)fclose(file);
-	return khz / 1e3;
+	return khz > 0 ? khz / 1e3 : 0;
 }
 
 #if defined(__x86_64__)

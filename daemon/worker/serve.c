@@ -293,6 +293,7 @@ int serve(void)
 	backtrace_prepare();
 	if (!prepare(&launcher)) {
 		perror("plugin-worker: cannot serve as launcher");
+		free(launcher.ready);
 		return EXIT_FAILURE;
 	}
 	for (bool serving = true; serving;) {
