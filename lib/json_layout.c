@@ -18,9 +18,9 @@ struct layout {
 
 static bool reserve(struct layout *layout, size_t size)
 {
-	if (layout->room - layout->used >= size)
+	if (layout->out && layout->room - layout->used >= size)
 		return true;
-	size_t room = layout->room * 2 + size;
+	size_t room = layout->room * 2 + size + 1;
 	char *out = realloc(layout->out, room);
 	if (!out)
 		return false;
