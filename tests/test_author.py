@@ -67,7 +67,6 @@ class Case(unittest.TestCase):
 
 
 class New(Case):
-    @unittest.skipIf(SANITIZER, "a scaffold is built without sanitizers")
     def test_a_scaffold_of_every_operation_builds_loads_and_is_right(self):
         self.assertGreaterEqual(len(OPERATIONS), 6)
         for operation in OPERATIONS:

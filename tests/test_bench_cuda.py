@@ -5,9 +5,10 @@ import json
 import os
 import shutil
 import tempfile
+import time
 import unittest
 
-from harness import BUILD
+from harness import BUILD, PATIENCE_S
 from measuring import SQUARE
 from test_verify_cuda import daemon_with
 
@@ -70,11 +71,13 @@ class Timed(unittest.TestCase):
         self.assertIsNone(row["gpu"])
 
     def test_short_kernel_that_is_capturable_runs_as_graphs_of_ten(self):
+        # The fake's clock is this machine's: 50 us may be too short for a busy one.
+        deadline = time.monotonic() + PATIENCE_S
         row = self.row("copies", n=64)
+        while not row["gpu"]["graph"] and time.monotonic() < deadline:
+            row = self.row("copies", n=64)
         self.assertEqual(row["verdict"], "ok", row)
-        if not row["gpu"]["graph"]:
-            # The fake's clock is this machine's: 50 us may be too short for it.
-            self.skipTest("this machine is too busy for a short call")
+        self.assertTrue(row["gpu"]["graph"], row)
         self.assertEqual(row["repeats"][-1:], [10])
         self.assertTrue(any(call.startswith("cuGraphLaunch") for call in self.calls()))
 
