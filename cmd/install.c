@@ -273,8 +273,6 @@ static bool has_failed(const struct target *target)
 static int take_back(struct session *session, struct target *target)
 {
 	const json_t *reason = json_object_get(target->plugin, "reason");
-	owned_text code = strdup(field_text(reason, "code", "?"));
-	owned_text message = strdup(field_text(reason, "message", "?"));
 	owned_json *reply = NULL;
 	put_back(target->libraries_fd, target->library, target->old_library);
 	put_back(target->layer_fd, target->manifest, target->old_manifest);
@@ -283,7 +281,7 @@ static int take_back(struct session *session, struct target *target)
 		return status;
 	return output_refuse(&session->output, "not_installed", target->name,
 		"%s was not installed, plugind says: %s (%s)", target->name,
-		message ? message : "?", code ? code : "?");
+		field_text(reason, "message", "?"), field_text(reason, "code", "?"));
 }
 
 static int put_files(struct session *session, const char *file, struct target *target)

@@ -39,13 +39,12 @@ static void schemas_finish(struct schemas *schemas)
 
 static void take_name(struct schemas *schemas, const char *file)
 {
-	size_t size = strlen(file);
-	size_t tail = sizeof(suffix) - 1;
-	if (size <= tail || size - tail >= NAME_BYTES || file[0] == '.' ||
-		strcmp(file + size - tail, suffix) != 0 || schemas->count == SCHEMAS_MOST)
+	const char *end = strrchr(file, '.');
+	if (!end || end - file >= NAME_BYTES || file[0] == '.' ||
+		strcmp(end, suffix) != 0 || schemas->count == SCHEMAS_MOST)
 		return;
 	(void)snprintf(schemas->names[schemas->count++], NAME_BYTES, "%.*s",
-		(int)(size - tail), file);
+		(int)(end - file), file);
 }
 
 static int by_name(const void *a, const void *b)
