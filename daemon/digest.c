@@ -36,13 +36,13 @@ void digest_bytes(const void *bytes, size_t size, char text[DIGEST_TEXT])
 }
 
 /* One chunk: its length, 0 at the end, -1 with *diag. */
-static ssize_t pass(
-	int from, int to, uint8_t *chunk, const char *name, struct kp_diag *diag)
+static ssize_t pass(int from, uint64_t at, int to, uint8_t *chunk, const char *name,
+	struct kp_diag *diag)
 {
 	ssize_t n;
 
 	do
-		n = read(from, chunk, CHUNK);
+		n = pread(from, chunk, CHUNK, (off_t)at);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return kp_diag_set(diag, "io_error", name, "cannot read %s: %s", name,
@@ -64,7 +64,7 @@ int digest_copy(int from, int to, uint64_t limit, const char *name,
 	if (!chunk)
 		return kp_diag_no_memory(diag);
 	sha256_init(&context);
-	while ((n = pass(from, to, chunk, name, diag)) > 0) {
+	while ((n = pass(from, total, to, chunk, name, diag)) > 0) {
 		total += (uint64_t)n;
 		if (total > limit) {
 			n = kp_diag_set(diag, "file_too_large", name,

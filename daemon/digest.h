@@ -16,8 +16,9 @@ enum {
 void digest_bytes(const void *bytes, size_t size, char text[DIGEST_TEXT]);
 
 /*
- * Reads `from` from where it is to its end and, unless `to` is -1, writes what
- * was read there. More than `limit` bytes is file_too_large. *size may be NULL.
+ * Reads `from` from its start to its end, wherever its offset is, which stays: who else
+ * has the same open file may move it meanwhile. Writes what was read to `to`, unless
+ * that is -1. More than `limit` bytes is file_too_large. *size may be NULL.
  * `name` is for messages. Blocks. Codes: file_too_large, io_error, write_failed.
  */
 int digest_copy(int from, int to, uint64_t limit, const char *name,

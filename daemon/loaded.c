@@ -168,8 +168,6 @@ static int copy(
 		return errno == EEXIST ? kp_diag_set(diag, "name_taken", name,
 						 "%s is just being loaded", name)
 				       : failed("make a copy", name, diag);
-	if (lseek(from, 0, SEEK_SET) < 0)
-		return failed("read it from its start", name, diag);
 	if (digest_copy(from, to, file_most, name, digest, NULL, diag) < 0)
 		return -1;
 	/* Not the umask, but this. */

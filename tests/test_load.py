@@ -3,6 +3,7 @@
 
 import array
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -153,6 +154,39 @@ class Loaded(Case):
         self.assertEqual(reply["plugin"]["state"], "rejected")
         daemon.call("Unload", name="bad")
         daemon.call("Unload", name="text")
+
+    def test_wherever_its_offset_is_all_of_a_file_is_copied_and_the_offset_stays(self):
+        daemon = self.daemon()
+        fd = self.opened(self.library())
+        size = os.fstat(fd).st_size
+        for at in (0, 1, size // 2, size, 2 * size):
+            with self.subTest(at=at):
+                os.lseek(fd, at, os.SEEK_SET)
+                reply = self.send(daemon, [fd], file=0)
+                self.assertEqual(reply["plugin"]["state"], "active")
+                self.assertEqual(os.lseek(fd, 0, os.SEEK_CUR), at)
+                daemon.call("Unload", name="mine")
+
+    def test_one_open_file_in_several_calls_at_once_is_copied_whole_for_each(self):
+        daemon = self.daemon()
+        path = self.library()
+        with open(path, "ab") as file:
+            file.write(os.urandom(16 << 20))
+        with open(path, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        fd = self.opened(path)
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
+        names = ["one", "two", "three", "four"]
+        clients = [daemon.client() for _ in names]
+        for client, name in zip(clients, names):
+            self.addCleanup(client.close)
+            call = {"method": "org.kplug.Manager.Load", "parameters": {"file": 0, "name": name}}
+            client.socket.sendmsg([json.dumps(call).encode() + b"\0"], rights)
+        for client in clients:
+            self.assertNotIn(b'"error"', client.receive_bytes())
+        for name in names:
+            with open(os.path.join(daemon.state_dir, "loaded", name + ".so"), "rb") as file:
+                self.assertEqual(hashlib.sha256(file.read()).hexdigest(), digest, name)
 
     def test_names_that_are_there_are_refused(self):
         daemon = self.daemon()
