@@ -14,6 +14,8 @@
 
 #include "lib/owned.h"
 
+enum { OBSTACLES = 16 };
+
 void kp_file_close(int *fd)
 {
 	if (*fd >= 0)
@@ -162,33 +164,70 @@ int kp_file_write(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
-/*
- * Opens the temporary file for this writer alone. One that a killed writer left is
- * used again; another writer of this moment is waited for, who renames it away.
- */
-static int claim(int dir, const char *temporary)
+/* Ours alone: another's file, or one with a second name, may be what others need. */
+static bool is_ours(const struct stat *st)
 {
-	struct stat mine, there;
+	return S_ISREG(st->st_mode) && st->st_nlink <= 1 && st->st_uid == geteuid();
+}
 
-	for (;;) {
-		owned_fd fd = openat(dir, temporary,
-			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd < 0)
-			return -1;
-		if (flock(fd, LOCK_EX) < 0) {
-			if (errno == EINTR)
-				continue;
-			return -1;
-		}
-		if (fstat(fd, &mine) < 0)
-			return -1;
-		if (fstatat(dir, temporary, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
-			there.st_dev != mine.st_dev || there.st_ino != mine.st_ino)
-			continue;
-		int result = fd;
-		fd = -1;
-		return result;
+static bool is_there(int dir, const char *name, const struct stat *st)
+{
+	struct stat there;
+
+	return fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       there.st_dev == st->st_dev && there.st_ino == st->st_ino;
+}
+
+/* 0: look again; -1: it cannot be removed, or comes back each time. */
+static int remove_obstacle(int dir, const char *name, int error, unsigned *tries)
+{
+	if ((*tries)++ < OBSTACLES && unlinkat(dir, name, 0) == 0)
+		return 0;
+	errno = error;
+	return -1;
+}
+
+/* 1: claimed; else as remove_obstacle. */
+static int claim_open(int dir, const char *name, int fd, unsigned *tries)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
+	if (!is_there(dir, name, &st))
+		return 0;
+	if (!is_ours(&st))
+		return remove_obstacle(dir, name, EEXIST, tries);
+	if (flock(fd, LOCK_EX) < 0)
+		return errno == EINTR ? 0 : -1;
+	return is_there(dir, name, &st);
+}
+
+/* A link is not followed, a pipe not waited for. */
+static int claim_once(int dir, const char *name, int *fd, unsigned *tries)
+{
+	*fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		0600);
+	if (*fd >= 0)
+		return claim_open(dir, name, *fd, tries);
+	if (errno != ELOOP && errno != ENXIO && errno != EACCES)
+		return -1;
+	return remove_obstacle(dir, name, errno, tries);
+}
+
+int kp_file_claim(int dir, const char *name)
+{
+	unsigned tries = 0;
+	int fd, claimed;
+
+	while ((claimed = claim_once(dir, name, &fd, &tries)) == 0)
+		kp_file_close(&fd);
+	if (claimed < 0) {
+		int error = errno;
+		kp_file_close(&fd);
+		errno = error;
 	}
+	return fd;
 }
 
 static int fill(int fd, const void *bytes, size_t size, mode_t mode, bool durable)
@@ -207,7 +246,7 @@ int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
 
 	if (n < 0 || (size_t)n >= sizeof(temporary))
 		return kp_diag_set(diag, "write_failed", name, "the name is too long");
-	owned_fd fd = claim(dir, temporary);
+	owned_fd fd = kp_file_claim(dir, temporary);
 	if (fd < 0 || fill(fd, bytes, size, mode, durable) < 0 ||
 		renameat(dir, temporary, dir, name) < 0 || (durable && fsync(dir) < 0)) {
 		int error = errno;

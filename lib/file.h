@@ -36,6 +36,14 @@ int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
 	mode_t mode, bool durable, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/*
+ * Opens the file for writing as the only process that has claimed it, which ends when
+ * the descriptor is closed; another one is waited for. One that a killed process left is
+ * used again; what others put there (a link, a pipe, a file of another user's or with a
+ * second name) is removed. A descriptor, or -1 with errno.
+ */
+int kp_file_claim(int dir, const char *name) __attribute__((warn_unused_result));
+
 /* Writes all of it, however often the system takes less. -1 with errno. */
 int kp_file_write(int fd, const void *bytes, size_t size)
 	__attribute__((warn_unused_result));
