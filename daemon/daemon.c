@@ -334,6 +334,19 @@ static void on_pipeline_warning(void *context, const struct kp_diag *warning)
 	event_damage(daemon, warning);
 }
 
+/* Notes end with the table, what is left of them is packed. */
+static void on_resting(void *context)
+{
+	struct daemon *daemon = context;
+	struct kp_diag diag;
+
+	daemon_table(daemon);
+	if (kp_registry_pack(daemon->registry) < 0) {
+		kp_diag_no_memory(&diag);
+		log_diag(&daemon->log, LOG_WARNING, &diag);
+	}
+}
+
 static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 {
 	const struct options *options = daemon->options;
@@ -357,6 +370,7 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 			.platform = daemon->platform_text,
 			.system = options->system,
 			.warned = on_pipeline_warning,
+			.resting = on_resting,
 			.warned_context = daemon},
 		scan_take_verdict, daemon->scan);
 	free(store);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plugind: reads its options, then lets the daemon live. */
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,11 @@
 #include "daemon/inputs.h"
 #include "daemon/options.h"
 
-enum { EXIT_CONFIG = 2, /* see options_help */ THREADS_LEAST = 4 };
+enum {
+	EXIT_CONFIG = 2, /* see options_help */
+	THREADS_LEAST = 4,
+	LARGE = 128 << 10, /* bytes */
+};
 
 static void complain(const struct kp_diag *diag)
 {
@@ -99,11 +104,24 @@ static void have_threads(void)
 		(void)setenv(variable, "4", 1);
 }
 
+/*
+ * A daemon is to stay small: threads of the pool need no heaps of their own, and what is
+ * large has pages of its own, which go back when it is freed (without this the library
+ * learns to keep them).
+ */
+static void keep_small(void)
+{
+	(void)mallopt(M_ARENA_MAX, 1);
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
+	(void)mallopt(M_TRIM_THRESHOLD, LARGE);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
 	struct kp_diag diag;
 
+	keep_small();
 	have_threads();
 	if (options_read(argc, argv, &options, &diag) < 0) {
 		complain(&diag);

@@ -172,6 +172,8 @@ static void put_away(struct pipeline *pipeline)
 	pipeline->away = true;
 	(void)json_object_clear(pipeline->cache.files);
 	(void)json_object_clear(pipeline->cache.verdicts);
+	if (pipeline->settings.resting)
+		pipeline->settings.resting(pipeline->settings.warned_context);
 	(void)malloc_trim(0);
 }
 
@@ -265,6 +267,7 @@ static int copy_settings(
 	own->system = options->system;
 	own->warned = options->warned;
 	own->warned_context = options->warned_context;
+	own->resting = options->resting;
 	return own->plugin_dir && own->store_dir && own->cache_dir && own->platform ? 0
 										    : -1;
 }

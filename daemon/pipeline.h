@@ -25,6 +25,8 @@ struct pipeline_options {
 	/* A warning that was not there before: pipeline_warnings has it, too. */
 	void (*warned)(void *context, const struct kp_diag *warning);
 	void *warned_context;
+	/* All is done and saved: memory that is not needed now goes back next. */
+	void (*resting)(void *context);
 	bool system; /* serves all users: nothing that others may change is taken */
 };
 

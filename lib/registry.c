@@ -29,6 +29,7 @@ struct kp_registry *kp_registry_new(const struct kp_families *families,
 
 void kp_plugin_forget(struct kp_plugin *plugin)
 {
+	kp_plugin_drop_texts(plugin);
 	if (plugin->has_verdict)
 		kp_verdict_finish(&plugin->verdict);
 	plugin->has_verdict = false;
@@ -36,12 +37,7 @@ void kp_plugin_forget(struct kp_plugin *plugin)
 		kp_note_finish(plugin->note);
 	free(plugin->note);
 	plugin->note = NULL;
-	json_decref(plugin->about);
-	json_decref(plugin->warnings);
-	plugin->about = plugin->warnings = NULL;
-	plugin->package = NULL;
-	free(plugin->machine);
-	plugin->machine = NULL;
+	plugin->has_warnings = false;
 	plugin->in_table = false;
 }
 
@@ -71,6 +67,7 @@ void kp_registry_free(struct kp_registry *registry)
 	free(registry->by_package.items);
 	free(registry->policies);
 	free(registry->bytes);
+	free(registry->pack);
 	kp_decisions_index_finish(&registry->decided);
 	kp_decisions_finish(&registry->decisions);
 	free(registry);

@@ -108,6 +108,12 @@ const char *kp_registry_disabled_as(const struct kp_registry *registry, const ch
 /* The platform, which is the caller's, is another one from now on. */
 void kp_registry_platform_changed(struct kp_registry *registry);
 
+/*
+ * Puts what is kept of all plugins into one piece of memory, once many have changed: what
+ * was around it can then go back. -1 when memory is exhausted, and nothing has changed.
+ */
+int kp_registry_pack(struct kp_registry *registry) __attribute__((warn_unused_result));
+
 /* Has anything changed since the last kp_registry_publish? */
 bool kp_registry_is_dirty(const struct kp_registry *registry);
 

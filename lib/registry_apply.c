@@ -6,13 +6,14 @@
 
 #include "lib/note_check.h"
 #include "lib/registry_plugin.h"
+#include "lib/told.h"
 
 /* What a verdict brings, before any of it is in the registry. */
 struct catch
 {
 	struct kp_note *note;
-	json_t *about, *warnings;
-	char *machine;
+	char *package, *version, *told, *machine;
+	bool has_warnings;
 	struct kp_diags notes;
 };
 
@@ -27,8 +28,9 @@ static void drop_note(struct catch *catch)
 static void drop(struct catch *catch)
 {
 	drop_note(catch);
-	json_decref(catch->about);
-	json_decref(catch->warnings);
+	free(catch->package);
+	free(catch->version);
+	free(catch->told);
 	free(catch->machine);
 	kp_diags_finish(&catch->notes);
 }
@@ -50,7 +52,7 @@ static int reject(struct kp_verdict *verdict, const struct kp_diag *why)
 
 /* Reads and checks the note; one that is wrong leaves no kernel. */
 static int catch_note(const struct kp_registry *registry, const struct kp_plugin *plugin,
-	struct kp_verdict *verdict, struct catch *catch)
+	struct kp_verdict *verdict, struct catch *catch, json_t **about)
 {
 	struct kp_diag why = {.code = NULL};
 	struct kp_note *note = calloc(1, sizeof(*note));
@@ -62,8 +64,10 @@ static int catch_note(const struct kp_registry *registry, const struct kp_plugin
 		return strcmp(why.code, "no_memory") == 0 ? -1 : reject(verdict, &why);
 	}
 	catch->note = note;
-	catch->about = kp_note_about(note);
-	if (!catch->about)
+	*about = kp_note_about(note);
+	catch->package = strdup(note->name);
+	catch->version = strdup(note->version_text);
+	if (!*about || !catch->package || !catch->version)
 		return -1;
 	/* A plugin that is refused anyway may have kernels of any range. */
 	if (kp_note_fits(note, &registry->host, &why) == 0 &&
@@ -87,14 +91,23 @@ static char *machine_of(const struct kp_verdict *verdict)
 static int catch_all(const struct kp_registry *registry, const struct kp_plugin *plugin,
 	struct kp_verdict *verdict, struct catch *catch)
 {
-	if (verdict->note && catch_note(registry, plugin, verdict, catch) < 0)
+	json_t *about = NULL;
+	json_t *warnings = NULL;
+
+	if (verdict->note && catch_note(registry, plugin, verdict, catch, &about) < 0) {
+		json_decref(about);
 		return -1;
+	}
 	/* Who identified it has read the note, too, and may have said the same. */
 	for (size_t i = 0; i < verdict->warnings.count; i++)
 		kp_diags_add_new(&catch->notes, &verdict->warnings.items[i]);
-	catch->warnings = kp_warnings_json(&catch->notes);
+	warnings = kp_warnings_json(&catch->notes);
+	catch->has_warnings = json_array_size(warnings) > 0;
+	catch->told = warnings ? kp_told_print(about, warnings, verdict) : NULL;
 	catch->machine = machine_of(verdict);
-	return catch->warnings && catch->machine ? 0 : -1;
+	json_decref(warnings);
+	json_decref(about);
+	return catch->told && catch->machine ? 0 : -1;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -114,18 +127,22 @@ static void take(
 	*verdict = (struct kp_verdict){.note = NULL};
 	plugin->has_verdict = true;
 	plugin->note = catch->note;
-	plugin->about = catch->about;
-	plugin->package = json_string_value(json_object_get(plugin->about, "package"));
-	plugin->warnings = catch->warnings;
+	plugin->package = catch->package;
+	plugin->version = catch->version;
+	plugin->told = catch->told;
+	plugin->has_warnings = catch->has_warnings;
 	plugin->machine = catch->machine;
 	plugin->pending = false;
 	/* They are looked up by name when the table is written. */
 	if (plugin->verdict.n_kernels > 0)
 		qsort(plugin->verdict.kernels, plugin->verdict.n_kernels,
 			sizeof(*plugin->verdict.kernels), compare_names);
-	/* The note's text lives on in `note` until the next table. */
+	/* The note lives on in `note` until the next table, the others in `told`. */
 	json_decref(plugin->verdict.note);
-	plugin->verdict.note = NULL;
+	json_decref(plugin->verdict.elf);
+	json_decref(plugin->verdict.evidence);
+	plugin->verdict.note = plugin->verdict.elf = plugin->verdict.evidence = NULL;
+	kp_diags_finish(&plugin->verdict.warnings);
 }
 
 /* Nothing but its own verdict has changed since all was settled. */
@@ -133,18 +150,18 @@ static int take_and_settle(struct kp_registry *registry, struct kp_plugin *plugi
 	struct kp_verdict *verdict, struct catch *catch, int64_t now)
 {
 	char digest[sizeof(plugin->verdict.digest)] = "";
-	json_t *about = json_incref(plugin->about);
+	char package[KP_PLUGIN_ID_BYTES] = "";
 	struct kp_claim before;
 
 	kp_claim_take(registry, plugin, &before);
 	(void)snprintf(digest, sizeof(digest), "%s", before.digest);
+	(void)snprintf(package, sizeof(package), "%s", before.package);
 	before.digest = digest;
+	before.package = package;
 	kp_holders_leave(registry, plugin);
 	registry->n_pending -= plugin->pending;
 	take(plugin, verdict, catch);
-	int result = kp_registry_settle_one(registry, plugin, &before, now);
-	json_decref(about);
-	return result;
+	return kp_registry_settle_one(registry, plugin, &before, now);
 }
 
 int kp_registry_apply(struct kp_registry *registry, const char *plugin,

@@ -5,6 +5,7 @@
 
 #include "lib/json.h"
 #include "lib/registry_plugin.h"
+#include "lib/told.h"
 
 static json_t *member_or_null(const json_t *object, const char *key)
 {
@@ -134,8 +135,8 @@ json_t *kp_registry_plugin_json(const struct kp_registry *registry, const char *
 	if (!found)
 		return NULL;
 	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:s?}", "name",
-		found->name, "package", member_or_null(found->about, "package"),
-		"version", member_or_null(found->about, "version"), "state",
+		found->name, "package", kp_json_clean_or_null(found->package), "version",
+		kp_json_clean_or_null(found->version), "state",
 		kp_state_name(found->state), "reason", reason_json(found), "since",
 		since_json(found), "kernels", names_json(registry, found, ALL_KERNELS),
 		"disabled_kernels", names_json(registry, found, DISABLED_KERNELS),
@@ -170,7 +171,8 @@ static json_t *kernels_json(
 	return list;
 }
 
-json_t *kp_library_json(const struct kp_verdict *verdict)
+json_t *kp_library_json(
+	const struct kp_verdict *verdict, const json_t *elf, const json_t *evidence)
 {
 	if (!verdict)
 		return json_pack("{s:n, s:n, s:n, s:n, s:n, s:n, s:n}", "stored",
@@ -180,9 +182,9 @@ json_t *kp_library_json(const struct kp_verdict *verdict)
 		kp_json_clean_or_null(verdict->digest), "closure",
 		kp_json_clean_or_null(verdict->closure), "size",
 		verdict->bytes > 0 ? json_integer(verdict->bytes) : json_null(), "elf",
-		kp_json_or_null(verdict->elf), "probe_ms",
+		kp_json_or_null(elf), "probe_ms",
 		verdict->probe_ms >= 0 ? json_real(verdict->probe_ms) : json_null(),
-		"evidence", kp_json_or_null(verdict->evidence));
+		"evidence", kp_json_or_null(evidence));
 }
 
 json_t *kp_about_json(const json_t *about)
@@ -196,14 +198,32 @@ json_t *kp_about_json(const json_t *about)
 		"host", member_or_null(about, "host"));
 }
 
+/* Of one that was restored only package and version are known. */
+static json_t *about_json(const struct kp_plugin *plugin, const json_t *told)
+{
+	const json_t *about = json_object_get(told, "about");
+
+	if (json_is_object(about) || !plugin->package)
+		return kp_about_json(about);
+	json_t *known = json_pack(
+		"{s:s, s:s?}", "package", plugin->package, "version", plugin->version);
+	json_t *whole = known ? kp_about_json(known) : NULL;
+	json_decref(known);
+	return whole;
+}
+
 json_t *kp_registry_info_json(const struct kp_registry *registry, const char *plugin)
 {
 	const struct kp_plugin *found = kp_registry_find(registry, plugin);
 
 	if (!found)
 		return NULL;
+	json_t *told = kp_told_read(found->told);
+	if (!told)
+		return NULL;
 	const struct kp_manifest *manifest =
 		found->has_manifest ? &found->manifest : NULL;
+	const json_t *warnings = json_object_get(told, "warnings");
 	json_t *info = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"name", found->name, "state", kp_state_name(found->state), "reason",
 		reason_json(found), "since", since_json(found), "source",
@@ -211,9 +231,12 @@ json_t *kp_registry_info_json(const struct kp_registry *registry, const char *pl
 		kp_json_clean_or_null(manifest ? manifest->path : NULL), "library",
 		kp_json_clean_or_null(manifest ? manifest->library : NULL), "config",
 		kp_json_or_null(manifest ? manifest->config : NULL), "warnings",
-		found->warnings ? json_incref(found->warnings) : json_array(), "kernels",
-		kernels_json(registry, found));
-	info = kp_json_merge(info, kp_about_json(found->about));
-	return kp_json_merge(
-		info, kp_library_json(found->has_verdict ? &found->verdict : NULL));
+		json_is_array(warnings) ? kp_json_or_null(warnings) : json_array(),
+		"kernels", kernels_json(registry, found));
+	info = kp_json_merge(info, about_json(found, told));
+	info = kp_json_merge(info,
+		kp_library_json(found->has_verdict ? &found->verdict : NULL,
+			json_object_get(told, "elf"), json_object_get(told, "evidence")));
+	json_decref(told);
+	return info;
 }

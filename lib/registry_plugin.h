@@ -29,9 +29,10 @@ struct kp_plugin {
 	bool announced;
 	bool has_verdict;
 	struct kp_verdict verdict;
-	json_t *about;	      /* package, version, ... of the note; or NULL */
-	const char *package;  /* in `about` */
-	json_t *warnings;     /* array of Warning; or NULL */
+	char *package, *version; /* of the note; or NULL */
+	char *told;		 /* the rest: lib/told.h; or NULL */
+	bool has_warnings;	 /* in `told` */
+	bool is_packed; /* these, machine and verdict.stored lie in the registry's pack */
 	char *machine;	      /* the vendor of CPUs it was built for; or NULL */
 	struct kp_note *note; /* not in a table yet; or NULL */
 	bool in_table;
@@ -79,6 +80,7 @@ struct kp_registry {
 	struct kp_policy *policies;
 	bool dirty;
 	void *bytes; /* the latest table; or NULL */
+	char *pack;  /* kp_registry_pack */
 	struct kp_table latest;
 };
 
@@ -88,6 +90,8 @@ struct kp_plugin *kp_registry_find(const struct kp_registry *registry, const cha
 /* Adds a plugin of a new name; NULL when memory is exhausted. */
 struct kp_plugin *kp_registry_add(struct kp_registry *registry, const char *name);
 void kp_plugin_free(struct kp_plugin *plugin);
+/* Frees the texts that a verdict brought, wherever they lie. */
+void kp_plugin_drop_texts(struct kp_plugin *plugin);
 /* Forgets what the verdict brought, its kernels included. */
 void kp_plugin_forget(struct kp_plugin *plugin);
 
@@ -164,7 +168,8 @@ json_t *kp_note_about(const struct kp_note *note);
 /* What the note says of the plugin; `about` of kp_note_about, or NULL. */
 json_t *kp_about_json(const json_t *about);
 /* What the verdict says of the library; NULL: nothing. */
-json_t *kp_library_json(const struct kp_verdict *verdict);
+json_t *kp_library_json(const struct kp_verdict *verdict, const json_t *elf,
+	const json_t *evidence);
 /* Warnings of the interface; a new array, or NULL. */
 json_t *kp_warnings_json(const struct kp_diags *warnings);
 

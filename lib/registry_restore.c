@@ -54,12 +54,9 @@ static int restore_about(const struct kp_table *table, const unsigned char *reco
 
 	if (!package[0])
 		return 0;
-	plugin->about = json_pack("{s:s, s:s}", "package", package, "version",
-		text_at(table, record, KP_PLUGIN_VERSION));
-	if (!plugin->about)
-		return -1;
-	plugin->package = json_string_value(json_object_get(plugin->about, "package"));
-	return 0;
+	plugin->package = strdup(package);
+	plugin->version = strdup(text_at(table, record, KP_PLUGIN_VERSION));
+	return plugin->package && plugin->version ? 0 : -1;
 }
 
 static int restore_plugin(struct kp_registry *registry, const unsigned char *record)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/registry_plugin.h"
+#include "lib/told.h"
 
 bool kp_plugin_is_valid(const struct kp_plugin *plugin)
 {
@@ -184,9 +185,13 @@ static void tell(const struct kp_registry *registry, const struct kp_plugin *plu
 	enum kp_state before, bool is_new)
 {
 	struct kp_change change = {plugin->name, before, plugin->state, is_new, false,
-		plugin->code, plugin->message, plugin->warnings};
-	if (registry->changed)
-		registry->changed(registry->context, &change);
+		plugin->code, plugin->message, NULL};
+	if (!registry->changed)
+		return;
+	json_t *told = plugin->has_warnings ? kp_told_read(plugin->told) : NULL;
+	change.warnings = json_object_get(told, "warnings");
+	registry->changed(registry->context, &change);
+	json_decref(told);
 }
 
 static int take_standing(struct kp_registry *registry, struct kp_plugin *plugin,

@@ -207,8 +207,8 @@ static void write_plugin(struct kp_build *build, const struct kp_plugin *plugin)
 			       : NULL;
 	struct kp_plugin_facts facts = {
 		.name = plugin->name,
-		.package = json_string_value(json_object_get(plugin->about, "package")),
-		.version = json_string_value(json_object_get(plugin->about, "version")),
+		.package = plugin->package,
+		.version = plugin->version,
 		.stored = verdict ? verdict->stored : NULL,
 		.digest = verdict ? verdict->digest : NULL,
 		.closure = verdict ? verdict->closure : NULL,

@@ -94,7 +94,8 @@ json_t *kp_verdict_info_json(const struct kp_verdict *verdict, const char *file)
 		kp_json_clean_or_null(file), "config", "warnings",
 		kp_warnings_json(&seen.warnings), "kernels", kernels_json(&seen));
 	info = kp_json_merge(info, kp_about_json(about));
-	info = kp_json_merge(info, kp_library_json(verdict));
+	info = kp_json_merge(
+		info, kp_library_json(verdict, verdict->elf, verdict->evidence));
 	json_decref(about);
 	look_away(&seen);
 	return info;
