@@ -6,15 +6,13 @@
 #include "daemon/bench.h"
 #include "daemon/bench_head.h"
 #include "daemon/bench_set.h"
+#include "daemon/bench_turn.h"
 #include "daemon/daemon.h"
 #include "daemon/method.h"
 #include "daemon/pool.h"
-#include "daemon/scan.h"
 #include "lib/message.h"
 #include "lib/select.h"
 #include "lib/text.h"
-
-enum { SETTLE_MS = 60000 };
 
 static const char format[] = "kplug-bench/1";
 
@@ -84,9 +82,7 @@ static void ended(void *context, const json_t *runs, const struct kp_diag *diag)
 						json_incref((json_t *)runs)));
 	json_decref(asked->head);
 	free(asked);
-	/* Who came while it was being cancelled waits for its turn. */
-	if (!daemon->closing)
-		waits_look(daemon);
+	bench_turn_next(daemon);
 }
 
 static void gone(void *context)
@@ -138,15 +134,6 @@ void method_bench_fail(
 	free(operations);
 }
 
-static void fail_busy(struct call *call)
-{
-	struct kp_diag diag;
-
-	kp_diag_set(&diag, "bench_busy", "Bench",
-		"a benchmark is under way: two at a time would measure each other");
-	call_fail_with(call, KP_INTERFACE ".Busy", kp_diag_json(&diag));
-}
-
 static void start(struct daemon *daemon, struct call *call, struct bench_plan *plan)
 {
 	struct bench_call *asked = calloc(1, sizeof(*asked));
@@ -176,10 +163,8 @@ static void answer(struct daemon *daemon, struct call *call, void *context)
 	struct kp_diag diag;
 
 	(void)context;
-	if (daemon->bench) {
-		fail_busy(call);
+	if (!bench_turn_is_free(daemon, call))
 		return;
-	}
 	if (bench_set_make(&plan, table, daemon->registry, &daemon->families,
 		    call_parameters(call), &diag) < 0) {
 		bench_plan_finish(&plan);
@@ -189,27 +174,9 @@ static void answer(struct daemon *daemon, struct call *call, void *context)
 	start(daemon, call, &plan);
 }
 
-static bool is_settled(struct daemon *daemon, void *context)
-{
-	(void)context;
-	return scan_has_settled(daemon->scan) &&
-	       !kp_registry_is_pending(daemon->registry, NULL) &&
-	       !(daemon->bench && bench_is_cancelled(daemon->bench));
-}
-
-/*
- * What has no verdict yet would be left out, and nobody would know. One whose client has
- * left is over as soon as its worker is.
- */
 static void bench(struct daemon *daemon, struct call *call)
 {
-	if (daemon->bench && !bench_is_cancelled(daemon->bench))
-		fail_busy(call);
-	else
-		wait_for(daemon, call,
-			&(struct wait_request){.timeout_ms = SETTLE_MS,
-				.is_over = is_settled,
-				.run = answer});
+	bench_turn_wait(daemon, call, answer);
 }
 
 const struct method method_bench[] = {

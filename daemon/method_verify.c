@@ -5,15 +5,13 @@
 #include <string.h>
 
 #include "daemon/bench.h"
+#include "daemon/bench_turn.h"
 #include "daemon/daemon.h"
 #include "daemon/method.h"
 #include "daemon/pool.h"
-#include "daemon/scan.h"
 #include "daemon/verify_plan.h"
 #include "lib/json.h"
 #include "lib/message.h"
-
-enum { SETTLE_MS = 60000 };
 
 static const char format[] = "kplug-verify/1";
 
@@ -109,13 +107,16 @@ static void start(struct verification *v);
 
 static void finish(struct verification *v, const struct kp_diag *diag)
 {
-	v->daemon->bench = NULL;
+	struct daemon *daemon = v->daemon;
+
+	daemon->bench = NULL;
 	if (v->call && diag)
 		call_fail_with(v->call, KP_INTERFACE ".Failed", kp_diag_json(diag));
 	else if (v->call)
 		call_reply(v->call, reply(json_null(), json_null(), json_incref(v->runs),
 					    json_incref(v->plans.remarks)));
 	free_verification(v);
+	bench_turn_next(daemon);
 }
 
 static void ended(void *context, const json_t *runs, const struct kp_diag *diag)
@@ -128,7 +129,7 @@ static void ended(void *context, const json_t *runs, const struct kp_diag *diag)
 		(void)kp_diag_no_memory(&lost);
 		diag = &lost;
 	}
-	if (diag)
+	if (diag || !v->call)
 		finish(v, diag);
 	else
 		start(v);
@@ -165,15 +166,6 @@ static void gone(void *context)
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-static void fail_busy(struct call *call)
-{
-	struct kp_diag diag;
-
-	kp_diag_set(&diag, "bench_busy", "Verify",
-		"a benchmark or a verification is under way: a second would disturb it");
-	call_fail_with(call, KP_INTERFACE ".Busy", kp_diag_json(&diag));
-}
-
 static struct verification *verification_new(struct daemon *daemon, struct call *call)
 {
 	struct verification *v = calloc(1, sizeof(*v));
@@ -192,13 +184,13 @@ static struct verification *verification_new(struct daemon *daemon, struct call 
 
 static void answer(struct daemon *daemon, struct call *call, void *context)
 {
-	struct verification *v = verification_new(daemon, call);
 	struct kp_diag diag;
 
 	(void)context;
-	if (daemon->bench) {
-		fail_busy(call);
-	} else if (!v) {
+	if (!bench_turn_is_free(daemon, call))
+		return;
+	struct verification *v = verification_new(daemon, call);
+	if (!v) {
 		(void)kp_diag_no_memory(&diag);
 		call_fail(call, &diag, NULL);
 	} else if (verify_plans_make(&v->plans, daemon_table(daemon), daemon->registry,
@@ -215,23 +207,9 @@ static void answer(struct daemon *daemon, struct call *call, void *context)
 		free_verification(v);
 }
 
-static bool is_settled(struct daemon *daemon, void *context)
-{
-	(void)context;
-	return scan_has_settled(daemon->scan) &&
-	       !kp_registry_is_pending(daemon->registry, NULL);
-}
-
-/* What has no verdict yet would be left out, and nobody would know. */
 static void verify(struct daemon *daemon, struct call *call)
 {
-	if (daemon->bench)
-		fail_busy(call);
-	else
-		wait_for(daemon, call,
-			&(struct wait_request){.timeout_ms = SETTLE_MS,
-				.is_over = is_settled,
-				.run = answer});
+	bench_turn_wait(daemon, call, answer);
 }
 
 const struct method method_verify[] = {

@@ -3,7 +3,7 @@
 
 import unittest
 
-from harness import VarlinkError
+from harness import VarlinkError, wait_until
 from measuring import FAULTS as MEASURED, SQUARE, place
 from verifying import FAULTS, Verifying
 
@@ -268,6 +268,17 @@ class Busy(Verifying):
             with self.assertRaises(VarlinkError) as caught:
                 self.daemon.call("Verify", {"operation": SQUARE})
             self.assertEqual(caught.exception.parameters["code"], "bench_busy")
+
+    def test_what_comes_while_a_verification_is_cancelled_waits_for_its_end(self):
+        endless = {"operation": SQUARE, "kernels": [FAULTS + "/endless"], "shapes": [{"n": 5}]}
+        for method in ("Verify", "Bench", "Verify"):
+            with self.daemon.client() as client:
+                next(client.call_more("Verify", endless))
+                running = lambda: self.daemon.call("Status")["workers"]["running"] > 0
+                wait_until(running, "the worker")
+            right = {**endless, "kernels": [FAULTS + "/right"]}
+            (run,) = self.daemon.call(method, right)["runs"]
+            self.assertEqual(run["verdict"], "ok")
 
 
 if __name__ == "__main__":
