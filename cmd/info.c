@@ -239,18 +239,12 @@ static int put_text(const struct session *session, const json_t *plugin, bool of
 
 /* ---- the command ------------------------------------------------------------- */
 
-static bool is_library_name(const char *word)
-{
-	size_t size = strlen(word);
-	return size > 3 && strcmp(word + size - 3, ".so") == 0;
-}
-
 /* "plugin/kernel", where no file is called so. */
 static bool is_kernel(const char *word)
 {
 	char plugin[80];
 	size_t size = strcspn(word, "/");
-	if (!word[size] || size >= sizeof(plugin) || is_library_name(word) ||
+	if (!word[size] || size >= sizeof(plugin) || kp_text_ends_with(word, ".so") ||
 		access(word, F_OK) == 0)
 		return false;
 	memcpy(plugin, word, size);
@@ -261,7 +255,7 @@ static bool is_kernel(const char *word)
 static bool is_file(const char *word)
 {
 	return strchr(word, '/') ? !is_kernel(word)
-				 : is_library_name(word) && access(word, F_OK) == 0;
+				 : kp_text_ends_with(word, ".so") && access(word, F_OK) == 0;
 }
 
 static int info_of_file(struct session *session, const char *file, json_t **reply)

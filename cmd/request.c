@@ -218,8 +218,7 @@ int request_add_list(const struct arguments *arguments, const char *option,
 
 static bool is_file_name(const char *text)
 {
-	size_t size = strlen(text);
-	return strchr(text, '/') || (size > 5 && strcmp(text + size - 5, ".json") == 0);
+	return strchr(text, '/') || kp_text_ends_with(text, ".json");
 }
 
 /* What the daemon would refuse, said here, where the file's name is known. */

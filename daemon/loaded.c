@@ -53,10 +53,8 @@ static size_t count_of(const char *dir)
 	struct dirent *item;
 	size_t count = 0;
 
-	while (stream && (item = readdir(stream))) {
-		const char *end = strrchr(item->d_name, '.');
-		count += end && strcmp(end, ".json") == 0;
-	}
+	while (stream && (item = readdir(stream)))
+		count += kp_text_ends_with(item->d_name, ".json");
 	if (stream)
 		(void)closedir(stream);
 	return count;
@@ -136,11 +134,8 @@ void loaded_name(int fd, char *name, size_t size)
 	char path[PATH_MAX];
 
 	path_of(fd, path, sizeof(path));
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
-	size_t length = strlen(base);
-	if (length > 3 && strcmp(base + length - 3, ".so") == 0)
-		length -= 3;
+	size_t length;
+	const char *base = kp_text_stem(path, ".so", &length);
 	(void)snprintf(name, size, "%.*s", (int)length, base);
 	if (length >= size || !kp_text_is_name(name))
 		name[0] = '\0';

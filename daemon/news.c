@@ -3,7 +3,8 @@
 #include "daemon/news.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "lib/text.h"
 
 int news_init(struct news *news)
 {
@@ -25,11 +26,6 @@ void news_put(json_t *set, const char *name)
 	(void)json_object_set_new(set, name, json_true());
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Empties the set. */
 static json_t *sorted(json_t *set)
 {
@@ -42,7 +38,7 @@ static json_t *sorted(json_t *set)
 	if (names) {
 		json_object_foreach (set, name, value)
 			names[i++] = name;
-		qsort(names, n, sizeof(*names), by_bytes);
+		qsort(names, n, sizeof(*names), kp_text_compare);
 		for (i = 0; i < n; i++)
 			(void)json_array_append_new(array, json_string(names[i]));
 	}

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/file.h"
+#include "lib/text.h"
 
 static const char library_end[] = ".so";
 
@@ -42,12 +43,6 @@ static uint64_t entry_stamp(int dir, const char *name)
 	return hash;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t n = strlen(name), m = strlen(end);
-	return n > m && strcmp(name + n - m, end) == 0;
-}
-
 /* Who may write there counts: files in it are trusted by that. */
 static uint64_t owner_stamp(int dir)
 {
@@ -63,7 +58,7 @@ static uint64_t dir_stamp(const char *path, const char *end)
 		return 0;
 	uint64_t sum = owner_stamp(dirfd(dir));
 	for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-		if (ends_with(e->d_name, end))
+		if (kp_text_ends_with(e->d_name, end))
 			sum += entry_stamp(dirfd(dir), e->d_name);
 	(void)closedir(dir);
 	return sum;
@@ -226,11 +221,6 @@ static int add_unclaimed(struct survey *survey, const char *name)
 	return all[survey->n_unclaimed] ? (survey->n_unclaimed++, 0) : -1;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int find_unclaimed(struct survey *survey, const struct survey_places *places)
 {
 	DIR *dir = opendir(places->plugin_dir);
@@ -243,7 +233,7 @@ static int find_unclaimed(struct survey *survey, const struct survey_places *pla
 		const struct dirent *e = readdir(dir);
 		if (!e)
 			break;
-		if (e->d_name[0] != '.' && ends_with(e->d_name, library_end) &&
+		if (e->d_name[0] != '.' && kp_text_ends_with(e->d_name, library_end) &&
 			!is_namesake(survey, e->d_name) &&
 			fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
 			S_ISREG(st.st_mode) && !is_claimed(ids, n, &st))
@@ -253,7 +243,7 @@ static int find_unclaimed(struct survey *survey, const struct survey_places *pla
 		(void)closedir(dir);
 	free(ids);
 	if (survey->n_unclaimed)
-		qsort(survey->unclaimed, survey->n_unclaimed, sizeof(char *), by_bytes);
+		qsort(survey->unclaimed, survey->n_unclaimed, sizeof(char *), kp_text_compare);
 	return result;
 }
 

@@ -15,6 +15,7 @@
 
 #include "daemon/stamp.h"
 #include "lib/file.h"
+#include "lib/text.h"
 
 enum { TREE_DEPTH = 32 };
 static const uint64_t file_most = 1u << 30;
@@ -112,17 +113,12 @@ int tree_lines_add(struct tree_lines *lines, const char *digest, const char *nam
 	return 0;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int tree_lines_digest(struct tree_lines *lines, char digest[DIGEST_TEXT])
 {
 	size_t size = 0, used = 0;
 
 	if (lines->count > 0)
-		qsort(lines->items, lines->count, sizeof(*lines->items), by_bytes);
+		qsort(lines->items, lines->count, sizeof(*lines->items), kp_text_compare);
 	for (size_t i = 0; i < lines->count; i++)
 		size += strlen(lines->items[i]) + 1;
 	char *text = malloc(size + 1);

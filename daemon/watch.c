@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/file.h"
+#include "lib/text.h"
 
 enum {
 	QUIET_MS = 200,
@@ -51,17 +52,11 @@ struct watch {
 	struct watched *dirs;
 };
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t n = strlen(name), m = strlen(end);
-	return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 static bool is_editors(const char *name)
 {
 	static const char *const ends[] = {"~", ".swp", ".swx", ".tmp", ".part"};
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (ends_with(name, ends[i]))
+		if (kp_text_ends_with(name, ends[i]))
 			return true;
 	return name[0] == '.' || name[0] == '#';
 }
@@ -77,7 +72,7 @@ bool watch_counts(unsigned kinds, const char *name, bool is_dir)
 		return false;
 	if (kinds & WATCH_LIBRARIES)
 		return true;
-	return kinds & WATCH_MANIFESTS && ends_with(name, ".json");
+	return kinds & WATCH_MANIFESTS && kp_text_ends_with(name, ".json");
 }
 
 static void on_quiet(uv_timer_t *timer)

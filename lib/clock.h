@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock that deadlines are made of. */
+/* The clock that deadlines and measurements are made of. */
 #ifndef KP_LIB_CLOCK_H
 #define KP_LIB_CLOCK_H
 
@@ -7,5 +7,7 @@
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 int64_t kp_clock_ms(void);
+/* Its seconds, as exact as it is. */
+double kp_clock_s(void);
 
 #endif

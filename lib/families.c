@@ -10,14 +10,13 @@
 #include "lib/family.h"
 #include "lib/file.h"
 #include "lib/json.h"
+#include "lib/text.h"
 
 enum { FAMILIES_MOST = 4096 };
 
 static int is_family(const struct dirent *entry)
 {
-	size_t length = strlen(entry->d_name);
-	return entry->d_name[0] != '.' && length > 5 &&
-	       strcmp(entry->d_name + length - 5, ".json") == 0;
+	return entry->d_name[0] != '.' && kp_text_ends_with(entry->d_name, ".json");
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

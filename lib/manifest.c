@@ -11,6 +11,7 @@
 #include "lib/hash.h"
 #include "lib/json.h"
 #include "lib/spec.h"
+#include "lib/text.h"
 
 static const struct kp_json_key manifest_keys[] = {
 	{"library", KP_JSON_STRING, true},
@@ -135,14 +136,11 @@ static int read_root(
 int kp_manifest_begin(const char *text, size_t size, const char *path,
 	struct kp_manifest *manifest, struct kp_diag *diag)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	size_t length = strlen(name);
+	size_t length;
+	const char *name = kp_text_stem(path, ".json", &length);
 
 	*manifest = (struct kp_manifest){
 		.timeout_ms = KP_MANIFEST_TIMEOUT_MS, .enabled = true};
-	if (length > 5 && strcmp(name + length - 5, ".json") == 0)
-		length -= 5;
 	kp_hash_print(text, size, manifest->digest);
 	manifest->name = strndup(name, length);
 	manifest->path = strdup(path);

@@ -61,9 +61,7 @@ static int scan_init(
 /* Editors' files start with a dot or end otherwise. */
 static bool is_manifest(const char *file)
 {
-	size_t length = strlen(file);
-	return file[0] != '.' && length > SUFFIX_LENGTH &&
-	       strcmp(file + length - SUFFIX_LENGTH, SUFFIX) == 0;
+	return file[0] != '.' && kp_text_ends_with(file, SUFFIX);
 }
 
 static char *clean_name(const char *file)

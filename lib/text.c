@@ -101,6 +101,21 @@ size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...
 	return (size_t)n < size - used ? used + (size_t)n : size - 1;
 }
 
+bool kp_text_ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+	return length > tail && memcmp(text + length - tail, end, tail) == 0;
+}
+
+const char *kp_text_stem(const char *path, const char *end, size_t *length)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	*length = strlen(name) - (kp_text_ends_with(name, end) ? strlen(end) : 0);
+	return name;
+}
+
 int kp_text_compare(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

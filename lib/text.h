@@ -23,6 +23,14 @@ size_t kp_text_clean_bytes(const char *bytes, size_t length, char *out, size_t s
 size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Does it end so, with something before it? */
+bool kp_text_ends_with(const char *text, const char *end);
+/*
+ * What a file is called without its directory and this end: where in `path` it begins,
+ * and its length.
+ */
+const char *kp_text_stem(const char *path, const char *end, size_t *length);
+
 /* Byte order of two elements that are texts (char *): for qsort and bsearch. */
 int kp_text_compare(const void *a, const void *b);
 

@@ -5,6 +5,7 @@
 
 #include "lib/json.h"
 #include "lib/registry_plugin.h"
+#include "lib/text.h"
 
 /* A file as identify saw it. The note is read only when it is a right one. */
 struct seen {
@@ -46,12 +47,8 @@ static json_t *kernels_json(const struct seen *seen)
 /* "x86" of ".../x86.so": what a manifest for it would most likely be called. */
 static json_t *name_json(const char *file)
 {
-	const char *slash = strrchr(file, '/');
-	const char *name = slash ? slash + 1 : file;
-	size_t length = strlen(name);
-
-	if (length > 3 && strcmp(name + length - 3, ".so") == 0)
-		length -= 3;
+	size_t length;
+	const char *name = kp_text_stem(file, ".so", &length);
 	char *copy = strndup(name, length);
 	json_t *json = copy ? kp_json_clean_string(copy) : NULL;
 	free(copy);

@@ -228,6 +228,30 @@ START_TEST(what_is_offered_is_what_was_nearest)
 }
 END_TEST
 
+static const struct {
+	const char *path, *end, *stem;
+} files[] = {
+	{"x86.so", ".so", "x86"},
+	{"/usr/lib/x86.so", ".so", "x86"},
+	{"/usr/lib.so/x86", ".so", "x86"},
+	{"x86.so", ".json", "x86.so"},
+	{"a/.so", ".so", ".so"},
+	{"a.so.so", ".so", "a.so"},
+	{"a.sox", ".so", "a.sox"},
+	{"a/", ".so", ""},
+};
+
+START_TEST(stem_is_the_name_without_directory_and_end)
+{
+	size_t length;
+	const char *name = kp_text_stem(files[_i].path, files[_i].end, &length);
+
+	ck_assert_uint_eq(length, strlen(files[_i].stem));
+	ck_assert_int_eq(strncmp(name, files[_i].stem, length), 0);
+	ck_assert_int_eq(kp_text_ends_with(name, files[_i].end), name[length] != '\0');
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("text");
@@ -248,6 +272,8 @@ int main(void)
 	tcase_add_loop_test(tcase, an_offer_is_the_nearest_or_all_there_are, 0,
 		sizeof(offers) / sizeof(offers[0]));
 	tcase_add_test(tcase, an_offer_of_too_many_ends_at_a_whole_name);
+	tcase_add_loop_test(tcase, stem_is_the_name_without_directory_and_end, 0,
+		sizeof(files) / sizeof(files[0]));
 	Suite *suite = suite_create("text");
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

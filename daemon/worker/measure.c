@@ -24,7 +24,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "daemon/worker/measure_clock.h"
@@ -33,6 +32,7 @@
 #include "daemon/worker/measure_layout.h"
 #include "daemon/worker/measure_result.h"
 #include "daemon/worker/report.h"
+#include "lib/clock.h"
 #include "lib/json.h"
 
 struct measuring {
@@ -138,21 +138,13 @@ static void report_bench(const struct report *report, const struct measuring *me
 		json_pack("{s:o}", "bench", with_circumstances(bench, measuring)));
 }
 
-static double now_ms(void)
-{
-	struct timespec t = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 static int run_once(struct measuring *measuring, struct kp_diag *diag)
 {
-	double before = now_ms();
+	double before = kp_clock_s();
 
 	if (measure_kernel_run(&measuring->kernel, diag) < 0)
 		return -1;
-	measuring->call_ms = now_ms() - before;
+	measuring->call_ms = 1e3 * (kp_clock_s() - before);
 	return 0;
 }
 

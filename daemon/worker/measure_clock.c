@@ -3,21 +3,13 @@
 #include "daemon/worker/measure_clock.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "daemon/worker/measure_result.h"
+#include "lib/clock.h"
 
 enum { PATIENCE = 10, WARMUP = 3, SAMPLES_LEAST = 3, REPEATS_MOST = 1 << 20 };
 static const double sample_s = 20e-6;
 static const double warmup_most_s = 0.05;
-
-static double now(void)
-{
-	struct timespec t = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* A call that takes all the time that there is has warmed itself. */
 static bool is_cold(unsigned calls, double elapsed, double most, double time_s)
@@ -30,16 +22,16 @@ static int warm_up(struct measure_kernel *kernel, double time_s,
 	struct measure_times *times, struct kp_diag *diag)
 {
 	double most = time_s / 4 < warmup_most_s ? time_s / 4 : warmup_most_s;
-	double start = now(), fastest = 1e9;
+	double start = kp_clock_s(), fastest = 1e9;
 
 	do {
-		double before = now();
+		double before = kp_clock_s();
 		if (measure_kernel_run(kernel, diag) < 0)
 			return -1;
-		double took = now() - before;
+		double took = kp_clock_s() - before;
 		fastest = took < fastest ? took : fastest;
 		times->warmup++;
-	} while (is_cold(times->warmup, now() - start, most, time_s));
+	} while (is_cold(times->warmup, kp_clock_s() - start, most, time_s));
 	double repeats = fastest > 0 ? sample_s / fastest : REPEATS_MOST;
 	times->repeats = repeats < 1		  ? 1
 			 : repeats > REPEATS_MOST ? REPEATS_MOST
@@ -50,11 +42,11 @@ static int warm_up(struct measure_kernel *kernel, double time_s,
 static int take_sample(struct measure_kernel *kernel, unsigned repeats, double *sample)
 {
 	int status = 0;
-	double before = now();
+	double before = kp_clock_s();
 
 	for (unsigned i = 0; i < repeats; i++)
 		status |= measure_kernel_call(kernel);
-	*sample = (now() - before) / repeats;
+	*sample = (kp_clock_s() - before) / repeats;
 	return status;
 }
 
@@ -73,7 +65,7 @@ static size_t share(const struct measure_wish *wish, size_t of_all)
 	return (of_all + wish->rounds - 1) / wish->rounds;
 }
 
-static bool wants_more(size_t count, double elapsed, const struct measure_wish *wish)
+bool measure_wants_more(size_t count, double elapsed, const struct measure_wish *wish)
 {
 	if (count < share(wish, SAMPLES_LEAST))
 		return true;
@@ -106,10 +98,10 @@ static int take_samples(struct measure_kernel *kernel, struct measure_case *c,
 	const struct measure_wish *wish, struct measure_times *times, double *samples,
 	size_t *count, struct kp_diag *diag)
 {
-	double start = now();
+	double start = kp_clock_s();
 	size_t n = 0;
 
-	while (wants_more(n, now() - start, wish)) {
+	while (measure_wants_more(n, kp_clock_s() - start, wish)) {
 		if (sample(kernel, c, n + 1, times->repeats, &samples[n], diag) < 0)
 			return -1;
 		samples[n++] *= 1e6;

@@ -40,6 +40,8 @@ int measure_time(struct measure_kernel *kernel, struct measure_case *c,
 	const struct measure_wish *wish, struct measure_times *times,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/* Is another sample due, after `count` of them in `elapsed` seconds? */
+bool measure_wants_more(size_t count, double elapsed, const struct measure_wish *wish);
 /* Keeps as many samples as are wished, in the order in which they were taken. */
 void measure_keep(const double *samples, size_t count, const struct measure_wish *wish,
 	struct measure_times *times);

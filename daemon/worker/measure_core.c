@@ -5,7 +5,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "lib/clock.h"
 
 enum { TRIES = 3, TURNS = 4096, ADDITIONS = 16 /* a turn */ };
 
@@ -37,14 +38,6 @@ static double cpufreq_mhz(void)
 #ifdef ADDITION
 #define FOUR ADDITION ADDITION ADDITION ADDITION
 
-static double now(void)
-{
-	struct timespec t = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Of registers: an addition of a constant may be folded before it is done. */
 static double chain_mhz(void)
 {
@@ -52,10 +45,10 @@ static double chain_mhz(void)
 	double best = 0;
 
 	for (int try = 0; try < TRIES; try++) {
-		double before = now();
+		double before = kp_clock_s();
 		for (int i = 0; i < TURNS; i++)
 			__asm__ volatile(FOUR FOUR FOUR FOUR : "+r"(sum) : "r"(one));
-		double mhz = 1e-6 * TURNS * ADDITIONS / (now() - before);
+		double mhz = 1e-6 * TURNS * ADDITIONS / (kp_clock_s() - before);
 		best = mhz > best ? mhz : best;
 	}
 	return best;

@@ -4,19 +4,17 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/worker/measure_result.h"
 #include "daemon/worker/measure_sets.h"
 #include "lib/abi.h"
+#include "lib/clock.h"
 #include "lib/element.h"
 
 enum {
 	WARMUP = 5,
 	BATCH = 10, /* calls of a sample, where one is short */
 	GRAPHS = 64,
-	PATIENCE = 10,
-	SAMPLES_LEAST = 3,
 	COPIES = 5,
 	COPY_MOST = 256 << 20,
 	CAPTURE_THREAD = 1,
@@ -40,14 +38,6 @@ struct timing {
 static const struct cuda *cuda_of(const struct timing *t)
 {
 	return &t->c->device->cuda;
-}
-
-static double now(void)
-{
-	struct timespec t = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- events ------------------------------------------------------------------------ */
@@ -251,21 +241,6 @@ static void finish(struct timing *t)
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-static size_t share(const struct measure_wish *wish, size_t of_all)
-{
-	return (of_all + wish->rounds - 1) / wish->rounds;
-}
-
-static bool wants_more(size_t count, double elapsed, const struct measure_wish *wish)
-{
-	if (count < share(wish, SAMPLES_LEAST))
-		return true;
-	if (count >= MEASURE_SAMPLES_MOST)
-		return false;
-	return elapsed < wish->time_s || (count < share(wish, MEASURE_SAMPLES) &&
-						 elapsed < PATIENCE * wish->time_s);
-}
-
 /* On the tensors of the case, after others. */
 static int check(struct timing *t, struct kp_diag *diag)
 {
@@ -278,10 +253,10 @@ static int check(struct timing *t, struct kp_diag *diag)
 static int take_samples(
 	struct timing *t, double *samples, size_t *count, struct kp_diag *diag)
 {
-	double start = now();
+	double start = kp_clock_s();
 	size_t n = 0;
 
-	while (wants_more(n, now() - start, t->wish)) {
+	while (measure_wants_more(n, kp_clock_s() - start, t->wish)) {
 		if (take_sample(t, &samples[n++], diag) < 0)
 			return -1;
 		if ((n & (n - 1)) == 0 && check(t, diag) < 0)

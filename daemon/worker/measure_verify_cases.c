@@ -2,30 +2,22 @@
 /* Going through the cases of a verification. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/worker/measure_result.h"
 #include "daemon/worker/measure_verify.h"
+#include "lib/clock.h"
 
 enum { CALLS_ON = 64 }; /* after all cases, unless they take too long */
-static const double calls_on_ms = 300;
+static const double calls_on_s = 0.3;
 
 /* ---- runs ---- */
 
-static double now_ms(void)
-{
-	struct timespec t = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 static int run(struct verifying *v, struct kp_diag *diag)
 {
-	double before = now_ms();
+	double before = kp_clock_s();
 	int failed = measure_kernel_run(&v->kernel, diag);
 
-	v->call_ms = fmax(v->call_ms, now_ms() - before);
+	v->call_ms = fmax(v->call_ms, 1e3 * (kp_clock_s() - before));
 	return failed;
 }
 
@@ -156,9 +148,9 @@ static bool is_checked(const struct verifying *v, unsigned number)
 
 static int call_on(struct verifying *v, unsigned *number, struct kp_diag *diag)
 {
-	double start = now_ms();
+	double start = kp_clock_s();
 
-	for (*number = 1; *number <= CALLS_ON && now_ms() - start < calls_on_ms;
+	for (*number = 1; *number <= CALLS_ON && kp_clock_s() - start < calls_on_s;
 		++*number)
 		if (is_checked(v, *number) ? verify_run(v, diag) < 0 : run(v, diag) < 0)
 			return -1;
