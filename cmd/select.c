@@ -37,8 +37,12 @@ static void add_override(struct grid *grid, const json_t *override)
 	json_t *ignored;
 	if (!json_is_object(override))
 		return;
-	grid_pair(grid, "override", "%s, by %s", field_text(override, "value", "?"),
-		field_text(override, "source", "?"));
+	/* Where none applied, it has the words of the first that gave way. */
+	ignored = json_array_get(json_object_get(override, "ignored"), 0);
+	if (!field_is(ignored, "source", field_text(override, "source", "?")))
+		grid_pair(grid, "override", "%s, by %s",
+			field_text(override, "value", "?"),
+			field_text(override, "source", "?"));
 	json_array_foreach (json_object_get(override, "ignored"), i, ignored)
 		grid_pair(grid, "ignored", "%s, by %s%s%s",
 			field_text(ignored, "value", "?"),

@@ -102,6 +102,9 @@ class Pinned(Case):
             self.assertEqual(reply["selected"], "c/square")
             (ignored,) = reply["override"]["ignored"]
             self.assertEqual((ignored["source"], ignored["value"]), ("pin", "b/square"))
+            text = daemon.ctl("select", SQUARE).stdout
+            self.assertRegex(text, "ignored +b/square, by pin")
+            self.assertNotRegex(text, "(?m)^ +override")
             again = daemon.call("Pin", operation=SQUARE, choice="b/square")
             self.assertEqual((again["changed"], again["applies"]), (False, False))
             for undo in ({"name": "b"}, {"name": "b/square"}, {"name": SQUARE, "solution": "fast"}):
