@@ -16,6 +16,7 @@
 #include "daemon/idl.h"
 #include "daemon/inputs.h"
 #include "daemon/loaded.h"
+#include "daemon/log_change.h"
 #include "daemon/monitor.h"
 #include "daemon/options.h"
 #include "daemon/pipeline.h"
@@ -25,7 +26,6 @@
 #include "daemon/state.h"
 #include "daemon/watch.h"
 #include "lib/interface.h"
-#include "lib/json.h"
 #include "lib/version.h"
 
 enum {
@@ -97,32 +97,6 @@ void daemon_identify(struct daemon *daemon)
 	log_diag(&daemon->log, LOG_ERROR, &diag);
 }
 
-static enum log_level level_of(enum kp_state state)
-{
-	switch (state) {
-	case KP_STATE_REJECTED:
-	case KP_STATE_FAILED:
-	case KP_STATE_QUARANTINED:
-	case KP_STATE_MISSING:
-		return LOG_WARNING;
-	case KP_STATE_PENDING:
-		return LOG_DEBUG;
-	default:
-		return LOG_INFO;
-	}
-}
-
-/* Nobody asks about a plugin that works: what is odd about it is said by itself. */
-static void log_oddities(struct log *log, const struct kp_change *change)
-{
-	const json_t *warning;
-	size_t i;
-
-	json_array_foreach ((json_t *)(uintptr_t)change->warnings, i, warning)
-		log_line(log, LOG_WARNING, "%s: [%s]: %s", change->plugin,
-			kp_json_text(warning, "code"), kp_json_text(warning, "message"));
-}
-
 static void on_change(void *context, const struct kp_change *change)
 {
 	struct daemon *daemon = context;
@@ -132,17 +106,7 @@ static void on_change(void *context, const struct kp_change *change)
 	if (change->is_gone)
 		failures_forget(daemon->failures, change->plugin);
 	event_state(daemon, change);
-	if (change->is_gone)
-		log_line(&daemon->log, LOG_INFO, "%s: gone", change->plugin);
-	else if (change->code)
-		log_line(&daemon->log, level_of(change->after), "%s: %s [%s]: %s",
-			change->plugin, kp_state_name(change->after), change->code,
-			change->message ? change->message : "");
-	else
-		log_line(&daemon->log, level_of(change->after), "%s: %s", change->plugin,
-			kp_state_name(change->after));
-	if (!change->is_gone && change->after == KP_STATE_ACTIVE)
-		log_oddities(&daemon->log, change);
+	log_change(&daemon->log, change);
 }
 
 static void on_files_changed(void *context)
