@@ -13,111 +13,27 @@
 #include "cmd/command.h"
 #include "cmd/field.h"
 #include "cmd/identify.h"
+#include "cmd/install_target.h"
 #include "cmd/layer.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
 #include "lib/file.h"
-#include "lib/manifest.h"
-#include "lib/place.h"
 #include "lib/text.h"
 
-enum { FILE_BYTES = 96 };
-
-static const struct question asking_status = {
-	"Status", {{"plugin_dir", KP_JSON_STRING, true}, {"mode", KP_JSON_STRING, true}}};
 static const struct question reloading = {
 	"Reload", {{"generation", KP_JSON_INTEGER, true},
 			  {"plugins", KP_JSON_ARRAY | KP_JSON_NULL, false}}};
 
-/* What is put where. */
-struct target {
-	const char *name;
-	struct layer layer;
-	char libraries[4096]; /* the directory */
-	bool is_plugin_dir;   /* the bare name is enough in the manifest */
-	char manifest[FILE_BYTES], library[FILE_BYTES];
-	char old_manifest[FILE_BYTES], old_library[FILE_BYTES]; /* kept meanwhile */
-	int layer_fd, libraries_fd;
-	bool replaced;
-	json_t *info;	/* what the library says: {"plugin": ...} */
-	json_t *plugin; /* what plugind says of it in the end */
-};
-
-static void target_finish(struct target *target)
-{
-	layer_finish(&target->layer);
-	kp_file_close(&target->layer_fd);
-	kp_file_close(&target->libraries_fd);
-	json_decref(target->info);
-	json_decref(target->plugin);
-}
-
-#define owned_target __attribute__((cleanup(target_finish))) struct target
-
-/* ---- where ------------------------------------------------------------------------ */
-
-static int open_made(struct session *session, const char *path, int *fd)
-{
-	struct kp_diag diag;
-	if (kp_file_make_dirs(path, 0755, &diag) < 0)
-		return output_fail_diag(&session->output, &diag);
-	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (*fd >= 0 && faccessat(*fd, ".", W_OK, AT_EACCESS) == 0)
-		return KP_EXIT_OK;
-	return output_refuse(&session->output,
-		errno == EACCES || errno == EROFS ? "not_permitted" : "write_failed",
-		path, "cannot write in %s: %s", path, strerror(errno));
-}
-
-/* That of plugind; a user's own where it is that of all, or not to be written. */
-static int find_libraries(struct session *session, struct target *target)
-{
-	owned_json *reply = NULL;
-	int status = session_ask(session, &asking_status, json_object(), &reply);
-	if (status != KP_EXIT_OK)
-		return status;
-	const char *dir = field_text(reply, "plugin_dir", "");
-	owned_text usual = kp_place_find("plugins");
-	bool system = field_is(reply, "mode", "system");
-	bool shared = !usual || strcmp(dir, usual) == 0;
-	target->is_plugin_dir = system || (!shared && access(dir, W_OK) == 0);
-	owned_text own = target->is_plugin_dir ? strdup(dir) : kp_place_library_dir();
-	if (!own || (size_t)snprintf(target->libraries, sizeof(target->libraries), "%s",
-			    own) >= sizeof(target->libraries))
-		return output_no_memory(&session->output);
-	return KP_EXIT_OK;
-}
-
-static void name_files(struct target *target)
-{
-	(void)snprintf(target->manifest, FILE_BYTES, "%s.json", target->name);
-	(void)snprintf(target->library, FILE_BYTES, "%s.so", target->name);
-	(void)snprintf(target->old_manifest, FILE_BYTES, ".%s.json.old", target->name);
-	(void)snprintf(target->old_library, FILE_BYTES, ".%s.so.old", target->name);
-}
-
-static int find_target(struct session *session, struct target *target)
-{
-	name_files(target);
-	int status = layer_find(session, target->name, false, &target->layer);
-	if (status == KP_EXIT_OK)
-		status = find_libraries(session, target);
-	if (status == KP_EXIT_OK)
-		status = open_made(session, target->layer.dir, &target->layer_fd);
-	if (status == KP_EXIT_OK)
-		status = open_made(session, target->libraries, &target->libraries_fd);
-	return status;
-}
-
 /* ---- what ------------------------------------------------------------------------- */
 
-static const json_t *plugin_of(const struct target *target)
+static const json_t *plugin_of(const struct install_target *target)
 {
 	return json_object_get(target->info, "plugin");
 }
 
 /* Its own words: a library that is refused by plugind anyway is not put anywhere. */
-static int check_library(struct session *session, const char *file, struct target *target)
+static int check_library(
+	struct session *session, const char *file, struct install_target *target)
 {
 	struct kp_diag diag;
 	if (identify_file(file, session->timeout_ms, &target->info, &diag) < 0)
@@ -130,7 +46,7 @@ static int check_library(struct session *session, const char *file, struct targe
 		field_text(reason, "message", "?"), field_text(reason, "code", "?"));
 }
 
-static int choose_name(struct session *session, struct target *target)
+static int choose_name(struct session *session, struct install_target *target)
 {
 	const char *asked = arguments_value(&session->arguments, "name");
 	const char *own = field_text(plugin_of(target), "package", NULL);
@@ -146,19 +62,6 @@ static int choose_name(struct session *session, struct target *target)
 /* ---- writing ------------------------------------------------------------------------
  */
 
-/* Keeps what is there under another name; nothing there is fine. */
-static bool keep_old(int dir, const char *file, const char *old)
-{
-	(void)unlinkat(dir, old, 0);
-	return linkat(dir, file, dir, old, 0) == 0 || errno == ENOENT;
-}
-
-static void put_back(int dir, const char *file, const char *old)
-{
-	if (renameat(dir, old, dir, file) < 0 && errno == ENOENT)
-		(void)unlinkat(dir, file, 0);
-}
-
 static int copy_bytes(int from, int to)
 {
 	ssize_t n;
@@ -168,17 +71,18 @@ static int copy_bytes(int from, int to)
 	return n < 0 || fsync(to) < 0 ? -1 : 0;
 }
 
-static int copy_library(struct session *session, const char *file, struct target *target)
+static int copy_library(
+	struct session *session, const char *file, struct install_target *target)
 {
-	char fresh[FILE_BYTES];
+	char fresh[INSTALL_FILE_BYTES];
 	struct kp_diag diag;
 	owned_fd from = kp_file_open(AT_FDCWD, file, NULL, &diag);
 	if (from < 0)
 		return output_fail_diag(&session->output, &diag);
 	(void)snprintf(fresh, sizeof(fresh), ".%s.so.new", target->name);
-	owned_fd to = openat(target->libraries_fd, fresh,
-		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0755);
-	if (to >= 0 && copy_bytes(from, to) == 0 && fchmod(to, 0755) == 0 &&
+	owned_fd to = kp_file_claim(target->libraries_fd, fresh);
+	if (to >= 0 && ftruncate(to, 0) == 0 && copy_bytes(from, to) == 0 &&
+		fchmod(to, 0755) == 0 &&
 		renameat(target->libraries_fd, fresh, target->libraries_fd,
 			target->library) == 0)
 		return KP_EXIT_OK;
@@ -190,19 +94,12 @@ static int copy_library(struct session *session, const char *file, struct target
 }
 
 /* The manifest that is there with another library: what was set in it stays. */
-static json_t *manifest_json(const struct target *target)
+static json_t *manifest_json(const struct install_target *target)
 {
-	owned_text text = NULL;
 	owned_text path = NULL;
-	size_t size;
-	json_t *manifest = NULL;
-	if (kp_file_read(target->layer_fd, target->manifest, KP_MANIFEST_BYTES, &text,
-		    &size, NULL) < 0 ||
-		kp_json_parse(text, size, target->manifest, &manifest, NULL) < 0 ||
-		!json_is_object(manifest)) {
-		json_decref(manifest);
+	json_t *manifest = install_target_manifest(target);
+	if (!manifest)
 		manifest = json_object();
-	}
 	if (!target->is_plugin_dir &&
 		asprintf(&path, "%s/%s", target->libraries, target->library) < 0)
 		path = NULL;
@@ -216,7 +113,7 @@ static json_t *manifest_json(const struct target *target)
 	return manifest;
 }
 
-static int write_manifest(struct session *session, struct target *target)
+static int write_manifest(struct session *session, struct install_target *target)
 {
 	struct kp_diag diag;
 	owned_text text = NULL;
@@ -234,7 +131,7 @@ static int write_manifest(struct session *session, struct target *target)
 /* ---- all or nothing ------------------------------------------------------------------
  */
 
-static int check_free(struct session *session, struct target *target)
+static int check_free(struct session *session, struct install_target *target)
 {
 	struct stat st;
 	target->replaced = fstatat(target->layer_fd, target->manifest, &st,
@@ -248,7 +145,7 @@ static int check_free(struct session *session, struct target *target)
 }
 
 /* Takes what the reload said of the plugin. */
-static int reload(struct session *session, struct target *target)
+static int reload(struct session *session, struct install_target *target)
 {
 	owned_json *reply = NULL;
 	int status = session_ask(
@@ -259,7 +156,7 @@ static int reload(struct session *session, struct target *target)
 	return status;
 }
 
-static bool has_failed(const struct target *target)
+static bool has_failed(const struct install_target *target)
 {
 	static const char *const states[] = {
 		"rejected", "failed", "quarantined", "missing"};
@@ -270,12 +167,11 @@ static bool has_failed(const struct target *target)
 }
 
 /* plugind does not want it: all is as it was, and it says why. */
-static int take_back(struct session *session, struct target *target)
+static int take_back(struct session *session, struct install_target *target)
 {
 	const json_t *reason = json_object_get(target->plugin, "reason");
 	owned_json *reply = NULL;
-	put_back(target->libraries_fd, target->library, target->old_library);
-	put_back(target->layer_fd, target->manifest, target->old_manifest);
+	install_target_put_back(target);
 	int status = session_ask(session, &reloading, json_object(), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
@@ -284,22 +180,24 @@ static int take_back(struct session *session, struct target *target)
 		field_text(reason, "message", "?"), field_text(reason, "code", "?"));
 }
 
-static int put_files(struct session *session, const char *file, struct target *target)
+static int put_files(
+	struct session *session, const char *file, struct install_target *target)
 {
-	if (!keep_old(target->libraries_fd, target->library, target->old_library) ||
-		!keep_old(target->layer_fd, target->manifest, target->old_manifest))
-		return layer_fail(session, &target->layer, "keep", target->manifest);
+	if (!install_target_keep(target)) {
+		int kept = layer_fail(session, &target->layer, "keep", target->manifest);
+		install_target_forget(target);
+		return kept;
+	}
 	int status = copy_library(session, file, target);
 	if (status == KP_EXIT_OK)
 		status = write_manifest(session, target);
 	if (status == KP_EXIT_OK)
 		return KP_EXIT_OK;
-	put_back(target->libraries_fd, target->library, target->old_library);
-	put_back(target->layer_fd, target->manifest, target->old_manifest);
+	install_target_put_back(target);
 	return status;
 }
 
-static int report(const struct session *session, const struct target *target)
+static int report(const struct session *session, const struct install_target *target)
 {
 	const struct output *output = &session->output;
 	if (output->json) {
@@ -324,13 +222,13 @@ static int report(const struct session *session, const struct target *target)
 
 static int run_install(struct session *session)
 {
-	owned_target target = {.layer_fd = -1, .libraries_fd = -1};
+	owned_install_target target = {.layer_fd = -1, .libraries_fd = -1, .lock_fd = -1};
 	const char *file = session->arguments.words[0];
 	int status = check_library(session, file, &target);
 	if (status == KP_EXIT_OK)
 		status = choose_name(session, &target);
 	if (status == KP_EXIT_OK)
-		status = find_target(session, &target);
+		status = install_target_open(session, &target);
 	if (status == KP_EXIT_OK)
 		status = check_free(session, &target);
 	if (status == KP_EXIT_OK)
@@ -340,24 +238,18 @@ static int run_install(struct session *session)
 	status = reload(session, &target);
 	if (status == KP_EXIT_OK && has_failed(&target))
 		return take_back(session, &target);
-	(void)unlinkat(target.libraries_fd, target.old_library, 0);
-	(void)unlinkat(target.layer_fd, target.old_manifest, 0);
+	install_target_forget(&target);
 	return status == KP_EXIT_OK ? report(session, &target) : status;
 }
 
 /* ---- taking it away --------------------------------------------------------------- */
 
 /* The library goes with it where it is the one that `install` puts there. */
-static bool owns_library(const struct target *target)
+static bool owns_library(const struct install_target *target)
 {
-	owned_text text = NULL;
 	owned_text path = NULL;
-	owned_json *manifest = NULL;
-	size_t size;
-	if (kp_file_read(target->layer_fd, target->manifest, KP_MANIFEST_BYTES, &text,
-		    &size, NULL) < 0 ||
-		kp_json_parse(text, size, target->manifest, &manifest, NULL) < 0 ||
-		asprintf(&path, "%s/%s", target->libraries, target->library) < 0)
+	owned_json *manifest = install_target_manifest(target);
+	if (!manifest || asprintf(&path, "%s/%s", target->libraries, target->library) < 0)
 		return false;
 	return field_is(manifest, "library", path) ||
 	       (target->is_plugin_dir && field_is(manifest, "library", target->library));
@@ -365,12 +257,14 @@ static bool owns_library(const struct target *target)
 
 static int run_uninstall(struct session *session)
 {
-	owned_target target = {
-		.layer_fd = -1, .libraries_fd = -1, .name = session->arguments.words[0]};
+	owned_install_target target = {.layer_fd = -1,
+		.libraries_fd = -1,
+		.lock_fd = -1,
+		.name = session->arguments.words[0]};
 	owned_json *reply = NULL;
 	int status = name_check(session, target.name, "uninstalled");
 	if (status == KP_EXIT_OK)
-		status = find_target(session, &target);
+		status = install_target_open(session, &target);
 	if (status != KP_EXIT_OK)
 		return status;
 	bool library = owns_library(&target);
@@ -409,7 +303,9 @@ const struct command install_command = {
 		"with "
 		"the usual one into $XDG_DATA_HOME/kplug/plugins) and writes NAME.json, "
 		"with the library's digest, into the highest manifest directory, with "
-		"your own rights. What plugind refuses is taken back.",
+		"your own rights. What plugind refuses is taken back. Runs for one name "
+		"follow one another, and the next one takes back what a killed one has "
+		"left half done.",
 	.options = options,
 	.waits = true,
 	.run = run_install,
