@@ -247,6 +247,21 @@ class Faults(Measuring):
     def test_memory_that_nobody_has_is_said(self):
         self.expect("greedy", "error", "workspace")
 
+    def test_more_than_half_of_the_memory_is_refused_before_anybody_writes_to_it(self):
+        for kernel, name in (
+            ("greedy_workspace", " bytes of workspace: "),
+            ("greedy_plan", " bytes of plan: "),
+            ("greedy_host_plan", " bytes of host_plan: "),
+            ("greedy_halves", " bytes of plan: "),
+        ):
+            with self.subTest(kernel=kernel):
+                said = ("need asks for", name, "more than half of this machine's memory")
+                self.expect(kernel, "error", *said)
+                parameters = {"operation": SQUARE, "kernels": [f"{FAULTS}/{kernel}"], "seeds": [1]}
+                for row in self.daemon.call("Verify", parameters)["runs"]:
+                    self.assertEqual(row["verdict"], "error")
+                    self.assertIn(name, row["message"])
+
     def test_named_kernel_that_selection_would_not_take_is_a_row(self):
         self.expect("not_here", "not_eligible", "required")
 

@@ -102,10 +102,35 @@ static int read_role(struct measure_case *c, size_t i, struct kp_diag *diag)
 	return 0;
 }
 
-static int check_memory(const struct measure_case *c, struct kp_diag *diag)
+/* Half of this machine's: the rest is for those who live here. */
+static size_t memory_most(void)
 {
 	const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	size_t most = pages > 0 ? (size_t)pages / 2 * (size_t)page : SIZE_MAX;
+
+	return pages > 0 ? (size_t)pages / 2 * (size_t)page : SIZE_MAX;
+}
+
+int measure_case_check_room(const struct measure_case *c, const char *name, size_t bytes,
+	struct kp_diag *diag)
+{
+	const size_t most = memory_most();
+	size_t total = bytes;
+
+	for (size_t i = 0; i < c->fences.count; i++)
+		if (__builtin_add_overflow(total, c->fences.items[i].bytes, &total))
+			total = SIZE_MAX;
+	if (total <= most)
+		return 0;
+	return kp_diag_set(diag, "too_large", name,
+		"need asks for %zu bytes of %s: with the tensors that is more than half "
+		"of "
+		"this machine's memory (%zu MiB)",
+		bytes, name, most >> 20);
+}
+
+static int check_memory(const struct measure_case *c, struct kp_diag *diag)
+{
+	const size_t most = memory_most();
 	size_t total = 0;
 
 	for (size_t i = 0; i < c->family.n_roles; i++)

@@ -61,6 +61,10 @@ struct measure_case {
 int measure_case_init(struct measure_case *c, const json_t *job, struct device *device,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/* May so much be added to what is there? The code is too_large. */
+int measure_case_check_room(const struct measure_case *c, const char *name, size_t bytes,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 /*
  * Memory for a kernel on the device, among the fences; NULL with *diag. It is there until
  * the case is mapped again.

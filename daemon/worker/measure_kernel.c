@@ -172,14 +172,18 @@ int measure_kernel_need(struct measure_kernel *kernel,
 		kernel, "need", kernel->functions->need(&call, need), diag);
 }
 
-static int check_need(
-	const char *name, uint64_t bytes, uint64_t align, struct kp_diag *diag)
+static int check_need(const struct measure_case *c, const char *name, uint64_t bytes,
+	uint64_t align, struct kp_diag *diag)
 {
-	if (!(align & (align - 1)) && align <= (1 << 20) && bytes <= PTRDIFF_MAX)
-		return 0;
-	return kp_diag_set(diag, "error", name,
-		"need asks for %llu bytes of %s with alignment %llu",
-		(unsigned long long)bytes, name, (unsigned long long)align);
+	struct kp_diag cause;
+
+	if (align & (align - 1) || align > (1 << 20) || bytes > PTRDIFF_MAX)
+		return kp_diag_set(diag, "error", name,
+			"need asks for %llu bytes of %s with alignment %llu",
+			(unsigned long long)bytes, name, (unsigned long long)align);
+	/* It would be there until somebody writes to it, and then end others. */
+	return measure_case_check_room(c, name, bytes, &cause) < 0 ? fail(diag, &cause)
+								   : 0;
 }
 
 /* On the device. 0 bytes: no memory, NULL. */
@@ -190,7 +194,7 @@ static int give(struct measure_case *c, const char *name, uint64_t bytes, uint64
 
 	*piece = NULL;
 	*memory = NULL;
-	if (check_need(name, bytes, align, diag) < 0)
+	if (check_need(c, name, bytes, align, diag) < 0)
 		return -1;
 	if (bytes == 0)
 		return 0;
@@ -208,7 +212,7 @@ static int give_host(struct measure_case *c, uint64_t bytes, uint64_t align,
 	struct kp_diag cause;
 
 	*memory = NULL;
-	if (check_need(name, bytes, align, diag) < 0)
+	if (check_need(c, name, bytes, align, diag) < 0)
 		return -1;
 	if (bytes == 0)
 		return 0;
