@@ -56,13 +56,6 @@ void memory_set(struct memory *memory, const char *plugin, struct trace *trace)
 	memory->items[i].trace = trace;
 }
 
-struct trace *memory_find(const struct memory *memory, const char *plugin)
-{
-	size_t i = place(memory, plugin);
-
-	return is_at(memory, i, plugin) ? memory->items[i].trace : NULL;
-}
-
 void memory_forget(struct memory *memory, const char *plugin)
 {
 	size_t i = place(memory, plugin);

@@ -18,8 +18,6 @@ struct memory {
 
 /* Takes a reference; what does not fit in memory is not remembered. */
 void memory_set(struct memory *memory, const char *plugin, struct trace *trace);
-/* Borrowed, or NULL. */
-struct trace *memory_find(const struct memory *memory, const char *plugin);
 void memory_forget(struct memory *memory, const char *plugin);
 void memory_finish(struct memory *memory);
 

@@ -6,7 +6,7 @@
 #include "lib/json.h"
 #include "lib/select.h"
 
-json_t *pinned_json(struct daemon *daemon, const struct kp_pin *pin)
+static json_t *pinned_json(struct daemon *daemon, const struct kp_pin *pin)
 {
 	json_t *outcome = kp_pin_json(daemon_table(daemon), pin);
 

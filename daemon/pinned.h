@@ -6,11 +6,8 @@
 #include <jansson.h>
 
 struct daemon;
-struct kp_pin;
 
-/* The Pinned of the interface. NULL for want of memory. */
-json_t *pinned_json(struct daemon *daemon, const struct kp_pin *pin);
-/* Of all pins, in byte order of operation. */
+/* The Pinned of the interface of each pin, in byte order of operation. NULL: memory. */
 json_t *pinned_list(struct daemon *daemon);
 
 #endif

@@ -254,15 +254,3 @@ int kp_fill_poison(const struct kp_tensor *tensor, struct kp_diag *diag)
 	}
 	return 0;
 }
-
-int kp_fill_value(const struct kp_tensor *tensor, double value, struct kp_diag *diag)
-{
-	enum kp_element element;
-	struct kp_walk walk = kp_walk_start(tensor);
-
-	if (element_of(tensor, "tensor", &element, diag) < 0)
-		return -1;
-	while (kp_walk_next(&walk))
-		kp_element_store(element, walk.at, value);
-	return 0;
-}

@@ -46,8 +46,4 @@ int kp_fill(const struct kp_family *family, const struct kp_role *role,
 int kp_fill_poison(const struct kp_tensor *tensor, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
-/* Writes one value everywhere: that of an empty reduction. */
-int kp_fill_value(const struct kp_tensor *tensor, double value, struct kp_diag *diag)
-	__attribute__((warn_unused_result));
-
 #endif

@@ -95,10 +95,8 @@ int kp_query_devices(struct kp_query *query, struct kp_diag *diag);
 /* The rule of a name, its symbol given; NULL when the family has none. */
 const unsigned char *kp_query_rule(
 	const struct kp_table *table, const unsigned char *family, const char *name);
-/* Is it a dim or a derived value of the family? */
+/* Is it a dim of the family? */
 bool kp_query_is_dim(
-	const struct kp_table *table, const unsigned char *family, const char *name);
-bool kp_query_is_derived(
 	const struct kp_table *table, const unsigned char *family, const char *name);
 /*
  * May a request use the name as a trait: trait, attribute, dim or derived value?

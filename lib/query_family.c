@@ -54,7 +54,7 @@ bool kp_query_is_dim(
 	return false;
 }
 
-bool kp_query_is_derived(
+static bool is_derived(
 	const struct kp_table *table, const unsigned char *family, const char *name)
 {
 	if (!family)
@@ -105,8 +105,7 @@ int kp_query_check_trait(const struct kp_table *table, const unsigned char *fami
 	struct names names = {.count = 0};
 
 	if (!family || kp_query_rule(table, family, name) ||
-		kp_query_is_dim(table, family, name) ||
-		kp_query_is_derived(table, family, name))
+		kp_query_is_dim(table, family, name) || is_derived(table, family, name))
 		return 0;
 	offer_range(&names, table, range_of(family, KP_FAMILY_RULE_RANGE),
 		KP_SECTION_RULES, KP_RULE_NAME);

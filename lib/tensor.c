@@ -130,16 +130,6 @@ int kp_layout_arrange(struct kp_layout *layout, const struct kp_arrangement *arr
 	return 0;
 }
 
-int kp_layout_pad(struct kp_layout *layout, size_t pad, struct kp_diag *diag)
-{
-	struct kp_arrangement arrangement = row_major(layout);
-
-	if (pad > PTRDIFF_MAX)
-		return too_large("tensor", diag);
-	arrangement.gap = (int64_t)pad;
-	return kp_layout_arrange(layout, &arrangement, diag);
-}
-
 struct kp_tensor kp_layout_tensor(struct kp_layout *layout, void *data)
 {
 	return (struct kp_tensor){

@@ -53,13 +53,6 @@ int kp_layout_arrange(struct kp_layout *layout, const struct kp_arrangement *arr
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
- * Spreads it: every row of the last dim is followed by `pad` elements that do not
- * belong to it. Code too_large.
- */
-int kp_layout_pad(struct kp_layout *layout, size_t pad, struct kp_diag *diag)
-	__attribute__((warn_unused_result));
-
-/*
  * A tensor on the CPU whose shape and strides are those of *layout, which must
  * outlive it. data may be NULL (for `need`) and points to layout->bytes bytes.
  */

@@ -329,8 +329,6 @@ START_TEST(poison_is_seen_in_every_dtype)
 		if (!kp_element_is_real(element))
 			ck_assert_uint_eq(data[bytes - 1], 0xff);
 		ck_assert(bytes == sizeof(data) || data[bytes] == 0);
-		ck_assert_int_eq(kp_fill_value(&tensor, 1, NULL), 0);
-		ck_assert_double_eq(kp_element_load(element, data), 1);
 	}
 }
 END_TEST

@@ -20,7 +20,8 @@
 
 static const int watched[] = {SIGCHLD, SIGTERM};
 
-int keeper_tell(int socket, int64_t id, int status, int lingered)
+/* {"ended": id, "status": wait status, "lingered": bool}; 0 or -1. */
+static int tell_end(int socket, int64_t id, int status, int lingered)
 {
 	char text[128];
 	int n = snprintf(text, sizeof(text),
@@ -105,7 +106,7 @@ static bool keep(pid_t launcher, int socket, int jobs, int signals, struct packe
 		return false;
 	/* First, so that the job that follows finds this one free. */
 	return send(jobs, "", 1, MSG_NOSIGNAL) == 1 &&
-	       keeper_tell(socket, id, status, lingered) == 0;
+	       tell_end(socket, id, status, lingered) == 0;
 }
 
 _Noreturn void keeper_run(pid_t launcher, int socket, int jobs)

@@ -6,7 +6,6 @@
 #ifndef KP_WORKER_KEEPER_H
 #define KP_WORKER_KEEPER_H
 
-#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -17,8 +16,5 @@
  * daemon sees by itself. Ends with 0 at the end of `jobs`.
  */
 _Noreturn void keeper_run(pid_t launcher, int socket, int jobs);
-
-/* {"ended": id, "status": wait status, "lingered": bool}; 0 or -1. */
-int keeper_tell(int socket, int64_t id, int status, int lingered);
 
 #endif
