@@ -214,9 +214,15 @@ void field_pair_list(
 void field_pair_text(
 	struct grid *grid, const char *title, const json_t *object, const char *key)
 {
-	const char *text = field_text(object, key, NULL);
-	if (text && *text)
-		grid_pair(grid, title, "%s", text);
+	const char *text = field_text(object, key, "");
+	while (*text) {
+		size_t size = strcspn(text, "\n");
+		if (size > 0) {
+			grid_pair(grid, title, "%.*s", (int)size, text);
+			title = "";
+		}
+		text += size + (text[size] == '\n');
+	}
 }
 
 static void pair_warning(struct grid *grid, const json_t *warning)

@@ -38,7 +38,7 @@ enum tone field_state_tone(const char *state);
 /* Adds "key  a, b" where the array is not empty. */
 void field_pair_list(
 	struct grid *grid, const char *title, const json_t *object, const char *key);
-/* Adds "key  text" where there is a text. */
+/* Adds "key  text" where there is a text, and a row for each further line of it. */
 void field_pair_text(
 	struct grid *grid, const char *title, const json_t *object, const char *key);
 /* Adds a row for each of the object's warnings. */

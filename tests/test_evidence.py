@@ -79,6 +79,10 @@ class Kept(Case):
                     self.assertIsNone(evidence["backtrace"])
         if not SANITIZER:
             self.assertEqual(self.info("falls")["evidence"]["output"], "about to fall")
+            frames = self.info("falls")["evidence"]["backtrace"].split()
+            for command in ("logs", "info"):
+                lines = self.daemon.ctl(command, "falls").stdout.split("\n")
+                self.assertEqual([n.split()[-1] for n in lines if "[0x" in n], frames)
 
     def test_t22_a_kernel_that_falls_is_named_by_its_stage(self):
         self.daemon.add("k", [kernel(), kernel("other")], available="abort();")
