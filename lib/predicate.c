@@ -267,7 +267,7 @@ static void find_fit(const struct kp_query *query, size_t like, struct kp_fit *f
 bool kp_predicate_passes(const struct kp_query *query, struct kp_fits *known,
 	size_t kernel, size_t like, bool *fits, size_t *device)
 {
-	struct kp_fit *fit = &known->items[like * 0x9e3779b1U >> 16 & (KP_FITS - 1)];
+	struct kp_fit *fit = kp_fit_of(known, like);
 
 	if (fit->like != like + 1)
 		find_fit(query, like, fit);

@@ -56,7 +56,7 @@ bool kp_predicate_check(const struct kp_query *query, size_t kernel, unsigned sk
  * Kernels that are alike in profile, traits and their library's machine fit a request
  * alike: what became of the first of them is asked once. For one query; zero it first.
  */
-enum { KP_FITS = 64 };
+enum { KP_FITS = 128 };
 struct kp_fits {
 	struct kp_fit {
 		uint32_t like; /* plus 1; 0: nothing is known */
@@ -64,6 +64,17 @@ struct kp_fits {
 		unsigned char device;
 	} items[KP_FITS];
 };
+
+static inline struct kp_fit *kp_fit_of(struct kp_fits *known, size_t like)
+{
+	return &known->items[like * 0x9e3779b1U >> 16 & (KP_FITS - 1)];
+}
+/* Is it known that no kernel like this one passes? */
+static inline bool kp_fits_exclude(struct kp_fits *known, size_t like)
+{
+	const struct kp_fit *fit = kp_fit_of(known, like);
+	return fit->like == like + 1 && !fit->fits;
+}
 
 /*
  * kp_predicate_check with KP_SKIP_SIGNATURE and no `out`. *fits says whether all but

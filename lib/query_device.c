@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "lib/query.h"
+#include "lib/text.h"
 
 /* A device by its id, or all of a kind; NULL: all. */
 static bool is_wanted(const char *wanted, const char *id, enum kp_device_kind kind)
 {
-	return !wanted || strcmp(wanted, id) == 0 ||
-	       strcmp(wanted, kp_device_kind_name(kind)) == 0;
+	return !wanted || kp_text_is(wanted, id) ||
+	       kp_text_is(wanted, kp_device_kind_name(kind));
 }
 
 static void add_own(struct kp_query *query, const unsigned char *record)

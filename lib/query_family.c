@@ -36,7 +36,7 @@ const unsigned char *kp_query_rule(
 		return NULL;
 	struct range range = range_of(family, KP_FAMILY_RULE_RANGE);
 	for (size_t i = range.first; i < range.end; i++)
-		if (strcmp(name_at(table, KP_SECTION_RULES, i, KP_RULE_NAME), name) == 0)
+		if (kp_text_is(name_at(table, KP_SECTION_RULES, i, KP_RULE_NAME), name))
 			return kp_table_record(table, KP_SECTION_RULES, i);
 	return NULL;
 }
@@ -49,7 +49,7 @@ bool kp_query_is_dim(
 	struct kp_list dims =
 		kp_table_list(table, kp_load32(family + KP_FAMILY_DIM_LIST));
 	for (size_t i = 0; i < dims.count; i++)
-		if (strcmp(kp_table_text(table, kp_list_get(dims, i)), name) == 0)
+		if (kp_text_is(kp_table_text(table, kp_list_get(dims, i)), name))
 			return true;
 	return false;
 }
@@ -61,8 +61,8 @@ static bool is_derived(
 		return false;
 	struct range range = range_of(family, KP_FAMILY_DERIVED_RANGE);
 	for (size_t i = range.first; i < range.end; i++)
-		if (strcmp(name_at(table, KP_SECTION_DERIVED, i, KP_DERIVED_NAME),
-			    name) == 0)
+		if (kp_text_is(
+			    name_at(table, KP_SECTION_DERIVED, i, KP_DERIVED_NAME), name))
 			return true;
 	return false;
 }

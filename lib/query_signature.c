@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/query.h"
+#include "lib/text.h"
 
 /* One operand of a canonical text. */
 struct operand {
@@ -14,13 +15,22 @@ struct operand {
 	char role[72];
 };
 
+/* To the sign, a comma or the end: a dozen bytes, too few for strcspn. */
+static size_t length_to(const char *text, char sign)
+{
+	size_t length = 0;
+	while (text[length] && text[length] != ',' && text[length] != sign)
+		length++;
+	return length;
+}
+
 static bool next_operand(const char **at, struct operand *operand)
 {
 	if (!**at)
 		return false;
-	size_t role = strcspn(*at, "=,");
+	size_t role = length_to(*at, '=');
 	operand->text = *at;
-	operand->length = strcspn(*at, ",");
+	operand->length = role + length_to(*at + role, ',');
 	if (role >= sizeof(operand->role))
 		role = sizeof(operand->role) - 1;
 	memcpy(operand->role, *at, role);
@@ -34,7 +44,7 @@ static bool names_role(const char *signature, const char *role)
 {
 	struct operand operand;
 	while (next_operand(&signature, &operand))
-		if (strcmp(operand.role, role) == 0)
+		if (kp_text_is(operand.role, role))
 			return true;
 	return false;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/query.h"
+#include "lib/text.h"
 
 static int too_many(const struct kp_query *query, struct kp_diag *diag)
 {
@@ -25,7 +26,7 @@ static uint32_t symbol_of(
 	struct kp_list dims = kp_table_list(
 		query->table, kp_load32(query->family + KP_FAMILY_DIM_LIST));
 	for (size_t i = 0; i < dims.count; i++)
-		if (strcmp(kp_table_text(query->table, kp_list_get(dims, i)), name) == 0)
+		if (kp_text_is(kp_table_text(query->table, kp_list_get(dims, i)), name))
 			return kp_list_get(dims, i);
 	return kp_table_symbol(query->table, name);
 }
@@ -80,7 +81,7 @@ static void add_value(struct kp_query *query, struct kp_query_trait *trait,
 static bool is_given(const struct kp_query *query, const char *name)
 {
 	for (size_t i = 0; i < query->n_traits; i++)
-		if (strcmp(query->traits[i].text, name) == 0)
+		if (kp_text_is(query->traits[i].text, name))
 			return true;
 	return false;
 }

@@ -28,6 +28,17 @@ int kp_rank_walk_init(struct kp_rank_walk *walk, const struct kp_query *query)
 /* All kernels of the operation. -1: memory. */
 int kp_rank_walk_init_all(struct kp_rank_walk *walk, const struct kp_query *query)
 	__attribute__((warn_unused_result));
+/* The next one, where that takes a look at the walk alone: for kp_rank_walk_next. */
+static inline bool kp_rank_walk_step(
+	struct kp_rank_walk *walk, size_t *kernel, size_t *like)
+{
+	if (walk->at >= walk->end || !walk->untagged ||
+		walk->query->request->objective != KP_OBJECTIVE_DEFAULT)
+		return false;
+	*kernel = kp_load32(walk->items + 4 * walk->at);
+	*like = kp_load32(walk->fits + 4 * walk->at++);
+	return true;
+}
 /* *like (may be NULL) is the kernel that it fits like, as far as is known; or itself. */
 bool kp_rank_walk_next(struct kp_rank_walk *walk, size_t *kernel, size_t *like);
 void kp_rank_walk_finish(struct kp_rank_walk *walk);

@@ -158,7 +158,11 @@ static void take_first(const struct kp_query *query, struct kp_rank_walk *walk,
 	size_t kernel, like, device;
 	bool fits;
 
-	while (kp_rank_walk_next(walk, &kernel, &like)) {
+	while (kp_rank_walk_step(walk, &kernel, &like) ||
+		kp_rank_walk_next(walk, &kernel, &like)) {
+		/* What is true of one is true of many: most go here. */
+		if (kp_fits_exclude(known, like))
+			continue;
 		if (!kp_predicate_passes(query, known, kernel, like, &fits, &device)) {
 			if (fits && decision->fallback_from == SIZE_MAX &&
 				fell_back(query, kernel))
@@ -222,17 +226,28 @@ static int decide(
 	return 0;
 }
 
+/* Not all of it: messages of what is ignored are large, and seldom there. */
+static void begin(struct kp_decision *decision)
+{
+	decision->selected = decision->fallback_from = decision->equal = SIZE_MAX;
+	decision->rank = (struct kp_rank){0, 0, 0};
+	decision->signature = decision->device = decision->override_value = NULL;
+	decision->overridden = decision->equal_rank = false;
+	decision->source = KP_OVERRIDE_ARGUMENT;
+	decision->n_ignored = 0;
+	decision->warnings = (struct kp_diags){NULL, 0};
+}
+
 int kp_select(const struct kp_table *table, const struct kp_request *request,
 	struct kp_decision *decision, struct kp_diag *diag)
 {
-	struct kp_decision d = {
-		.selected = SIZE_MAX, .fallback_from = SIZE_MAX, .equal = SIZE_MAX};
 	struct kp_query *query = kp_query_new(table, request, diag);
-	int result = query ? decide(query, &d, diag) : -1;
 
+	begin(decision);
+	int result = query ? decide(query, decision, diag) : -1;
 	free(query);
-	if (result == 0)
-		*decision = d;
+	if (result < 0)
+		kp_decision_finish(decision);
 	return result;
 }
 

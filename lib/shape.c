@@ -11,7 +11,7 @@ static const json_int_t extent_most = (json_int_t)1 << 40;
 int64_t kp_shape_get(const struct kp_shape *shape, const char *name)
 {
 	for (size_t i = 0; i < shape->count; i++)
-		if (strcmp(shape->dims[i].name, name) == 0)
+		if (kp_text_is(shape->dims[i].name, name))
 			return shape->dims[i].extent;
 	return -1;
 }
@@ -38,7 +38,7 @@ static const char *find_dim(const struct kp_family *family, const char *name)
 
 	name = other ? other : name;
 	for (size_t i = 0; i < family->dims.count; i++)
-		if (strcmp(family->dims.items[i], name) == 0)
+		if (kp_text_is(family->dims.items[i], name))
 			return family->dims.items[i];
 	return NULL;
 }
@@ -148,7 +148,7 @@ bool kp_family_value(const struct kp_family *family, const struct kp_shape *shap
 		return true;
 	}
 	for (size_t i = 0; i < family->n_derived; i++)
-		if (strcmp(family->derived[i].name, name) == 0)
+		if (kp_text_is(family->derived[i].name, name))
 			return derived_value(family, shape, &family->derived[i], value);
 	return false;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /*
  * Copies `text` so that it can be shown and put into JSON: valid UTF-8 only,
@@ -30,6 +31,12 @@ bool kp_text_ends_with(const char *text, const char *end);
  * and its length.
  */
 const char *kp_text_stem(const char *path, const char *end, size_t *length);
+
+/* Are they the same? For short names that mostly differ early. */
+static inline bool kp_text_is(const char *a, const char *b)
+{
+	return a[0] == b[0] && strcmp(a, b) == 0;
+}
 
 /* Byte order of two elements that are texts (char *): for qsort and bsearch. */
 int kp_text_compare(const void *a, const void *b);
