@@ -254,8 +254,9 @@ static bool is_kernel(const char *word)
 
 static bool is_file(const char *word)
 {
-	return strchr(word, '/') ? !is_kernel(word)
-				 : kp_text_ends_with(word, ".so") && access(word, F_OK) == 0;
+	return strchr(word, '/')
+		       ? !is_kernel(word)
+		       : kp_text_ends_with(word, ".so") && access(word, F_OK) == 0;
 }
 
 static int info_of_file(struct session *session, const char *file, json_t **reply)

@@ -243,7 +243,8 @@ static int find_unclaimed(struct survey *survey, const struct survey_places *pla
 		(void)closedir(dir);
 	free(ids);
 	if (survey->n_unclaimed)
-		qsort(survey->unclaimed, survey->n_unclaimed, sizeof(char *), kp_text_compare);
+		qsort(survey->unclaimed, survey->n_unclaimed, sizeof(char *),
+			kp_text_compare);
 	return result;
 }
 

@@ -33,7 +33,7 @@ struct kp_plugin {
 	char *told;		 /* the rest: lib/told.h; or NULL */
 	bool has_warnings;	 /* in `told` */
 	bool is_packed; /* these, machine and verdict.stored lie in the registry's pack */
-	char *machine;	      /* the vendor of CPUs it was built for; or NULL */
+	char *machine;	/* the vendor of CPUs it was built for; or NULL */
 	struct kp_note *note; /* not in a table yet; or NULL */
 	bool in_table;
 	struct kp_plugin *original; /* of which this is a duplicate; or NULL */
@@ -168,8 +168,8 @@ json_t *kp_note_about(const struct kp_note *note);
 /* What the note says of the plugin; `about` of kp_note_about, or NULL. */
 json_t *kp_about_json(const json_t *about);
 /* What the verdict says of the library; NULL: nothing. */
-json_t *kp_library_json(const struct kp_verdict *verdict, const json_t *elf,
-	const json_t *evidence);
+json_t *kp_library_json(
+	const struct kp_verdict *verdict, const json_t *elf, const json_t *evidence);
 /* Warnings of the interface; a new array, or NULL. */
 json_t *kp_warnings_json(const struct kp_diags *warnings);
 
