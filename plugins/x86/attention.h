@@ -173,12 +173,12 @@ VECTOR INLINE void head_weights(const struct group *group, int64_t head, int64_t
 	shift = vector_max(most) == -HUGE_VALF ? 0 : vector_max(most);
 	for (int64_t t = 0; t < BLOCK; t += LANES) {
 		vector power = vector_exp(
-			OP(sub_ps)(OP(loadu_ps)(weights + t), vector_all(shift)), 0);
+			OP(sub_ps)(OP(loadu_ps)(weights + t), vector_all(shift)));
 
 		OP(storeu_ps)(weights + t, power);
 		sum = OP(add_ps)(sum, power);
 	}
-	most = vector_exp(vector_all(tally->most - shift), 0);
+	most = vector_exp(vector_all(tally->most - shift));
 	tally->factor = _mm_cvtss_f32(LOW_LANES(most));
 	tally->sum = tally->sum * tally->factor + vector_sum(sum);
 	tally->most = vector_max(OP(max_ps)(vector_all(tally->most), vector_all(shift)));
