@@ -93,6 +93,16 @@ class Gpus(unittest.TestCase):
         self.assertIsNone(gpu.get("memory_bytes"))
         self.assertNotIn("\x1b", gpu["name"])
 
+    def test_numbers_that_no_driver_says_are_not_known(self):
+        clocks = [f"{m}{u}_clock_mhz" for m in ("", "max_") for u in ("sm", "memory")]
+        for play in ("low", "high", "near"):
+            with self.subTest(play=play):
+                gpu = by_id(self.devices(1, f"h200 1 {play}"))[gpu_id(0)]
+                self.assertEqual((gpu["arch"], gpu["state"]), ("9.0", "known"))
+                self.assertEqual([gpu.get(key) for key in ("cuda", *clocks)], [None] * 5)
+        gpu = by_id(self.devices(1, "h200 1"))[gpu_id(0)]
+        self.assertEqual((gpu["cuda"], gpu["sm_clock_mhz"]), ("13.0", 345))
+
 
 class Failures(unittest.TestCase):
     """The driver fails as a whole: every GPU says why, the daemon serves on."""

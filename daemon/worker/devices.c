@@ -15,15 +15,13 @@
 
 enum { CUDA_MAJOR = 1000, CUDA_MINOR = 10 };
 
+/* Beyond these a number is none of a GPU's: nobody knows it then. */
+enum { CUDA_MOST = 1000 * CUDA_MAJOR, MHZ_MOST = 100000 };
+
 /* One GPU that is asked; its texts are the driver's. */
 struct answer {
 	char uuid[NVML_TEXT], name[NVML_TEXT], arch[32];
 };
-
-static json_t *number_or_null(int status, unsigned value)
-{
-	return status == NVML_SUCCESS ? json_integer((json_int_t)value) : json_null();
-}
 
 static json_t *clock_json(
 	int (*ask)(nvml_gpu gpu, int which, unsigned *mhz), nvml_gpu gpu, int which)
@@ -31,7 +29,9 @@ static json_t *clock_json(
 	unsigned mhz = 0;
 	int status = ask ? ask(gpu, which, &mhz) : NVML_NOT_SUPPORTED;
 
-	return number_or_null(status, mhz);
+	return status == NVML_SUCCESS && mhz > 0 && mhz <= MHZ_MOST
+		       ? json_integer((json_int_t)mhz)
+		       : json_null();
 }
 
 /* A mode that is on or off; null where the GPU has none. */
@@ -130,7 +130,8 @@ static void report_driver(const struct report *report, const struct nvml *nvml)
 	int number = 0;
 
 	(void)nvml->driver_version(version, sizeof(version) - 1);
-	if (nvml->cuda_version && nvml->cuda_version(&number) == NVML_SUCCESS)
+	if (nvml->cuda_version && nvml->cuda_version(&number) == NVML_SUCCESS &&
+		number >= CUDA_MAJOR && number < CUDA_MOST)
 		(void)snprintf(cuda, sizeof(cuda), "%d.%d", number / CUDA_MAJOR,
 			number % CUDA_MAJOR / CUDA_MINOR);
 	report_line(report, json_pack("{s:{s:o, s:o}}", "driver", "version",

@@ -6,7 +6,7 @@
  *
  * Faults: not_loaded, mismatch, denied, hang (at the start), crash; of a GPU: lost,
  * hang_gpu, denied_gpu, no_arch, no_memory, absent, odd (texts and numbers that no GPU
- * has).
+ * has); low, high and near: versions and clocks that are too low, too high, just beyond.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,9 +78,18 @@ EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned size)
 	return snprintf(text, size, "580.82.07") < 0;
 }
 
+/* The number, or another one by a fault. */
+static unsigned odd(unsigned number, unsigned low, unsigned high, unsigned near)
+{
+	return strcmp(play.fault, "low") == 0	 ? low
+	       : strcmp(play.fault, "high") == 0 ? high
+	       : strcmp(play.fault, "near") == 0 ? near
+						 : number;
+}
+
 EXPORT int nvmlSystemGetCudaDriverVersion(int *version)
 {
-	*version = 13000;
+	*version = (int)odd(13000, 1U << 31, ~0U >> 1, 999);
 	return 0;
 }
 
@@ -145,15 +154,18 @@ EXPORT int nvmlDeviceGetMigMode(void *gpu, unsigned *current, unsigned *pending)
 
 EXPORT int nvmlDeviceGetClockInfo(void *gpu, int which, unsigned *mhz)
 {
-	(void)gpu;
-	*mhz = which == 2 ? play.model->memory_mhz : 345;
+	*mhz = odd(which == 2 ? play.model->memory_mhz : 345, 0, ~0U, 100001);
+	if (has_fault("low", gpu))
+		return 0;
 	return *mhz ? 0 : 3;
 }
 
 EXPORT int nvmlDeviceGetMaxClockInfo(void *gpu, int which, unsigned *mhz)
 {
-	(void)gpu;
-	*mhz = which == 2 ? play.model->memory_mhz : play.model->sm_mhz;
+	*mhz = odd(
+		which == 2 ? play.model->memory_mhz : play.model->sm_mhz, 0, ~0U, 100001);
+	if (has_fault("low", gpu))
+		return 0;
 	return *mhz ? 0 : 3;
 }
 
