@@ -49,6 +49,20 @@ static int target_find(struct target *target, const char *path)
 	return target->dir && target->name ? 0 : -1;
 }
 
+/* Before anything is measured: what would fail in the end, or put it elsewhere. */
+static const char *misfit(const char *path, const struct target *target)
+{
+	struct stat st;
+	if (path[strlen(path) - 1] == '/')
+		return "it is the name of a directory";
+	/* kp_file_replace has a longer name for it meanwhile. */
+	if (strlen(target->name) + strlen("..new") > NAME_MAX)
+		return "its name is too long";
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && stat(path, &st) < 0)
+		return "it is a link to what does not exist";
+	return NULL;
+}
+
 int bench_file_check_place(const struct output *output, const char *path)
 {
 	__attribute__((cleanup(target_finish))) struct target target = {NULL, NULL};
@@ -61,6 +75,10 @@ int bench_file_check_place(const struct output *output, const char *path)
 		return output_refuse(output, "not_regular_file", path,
 			"%s is there and is no regular file: nothing is saved there",
 			path);
+	const char *why = misfit(path, &target);
+	if (why)
+		return output_refuse(output, "write_failed", path,
+			"%s cannot be written: %s", path, why);
 	if (access(target.dir, W_OK | X_OK) == 0)
 		return KP_EXIT_OK;
 	return output_refuse(output, errno == EACCES ? "not_permitted" : "write_failed",

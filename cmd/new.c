@@ -233,6 +233,16 @@ static json_t *note_json(const struct scaffold *scaffold)
 		"0.1.0", "description", text, "kernels", kernel);
 }
 
+/* It can be asked for again once there is room. */
+static void take_back(const struct scaffold *scaffold)
+{
+	size_t i;
+	json_t *file;
+	json_array_foreach (scaffold->files, i, file)
+		(void)unlinkat(scaffold->to, json_string_value(file), 0);
+	(void)rmdir(scaffold->directory);
+}
+
 static int write_all(struct session *session, struct scaffold *scaffold)
 {
 	char file[128];
@@ -251,6 +261,8 @@ static int write_all(struct session *session, struct scaffold *scaffold)
 	if (status == KP_EXIT_OK)
 		status = put_json(
 			session, scaffold, file, json_pack("{s:s}", "library", library));
+	if (status != KP_EXIT_OK)
+		take_back(scaffold);
 	return status;
 }
 

@@ -24,8 +24,7 @@
 enum {
 	START_MS = 30000, /* until it listens */
 	STEP_MS = 5,
-	LOG_BYTES = 4096, /* of its last words */
-	DECISIONS_BYTES = 64 << 20,
+	LOG_BYTES = 4096,     /* of its last words */
 	ARGUMENTS_MOST = 160, /* 64 directories and the others, with their names */
 };
 
@@ -120,7 +119,7 @@ static bool take_decisions(
 	struct kp_diag diag;
 	owned_text text = NULL;
 	size_t size = 0;
-	int result = kp_file_read(AT_FDCWD, path, DECISIONS_BYTES, &text, &size, &diag);
+	int result = kp_file_read(AT_FDCWD, path, KP_JSON_BYTES, &text, &size, &diag);
 	if (result < 0 && strcmp(diag.code, "missing_file") == 0)
 		return false;
 	if (result == 0)

@@ -93,6 +93,17 @@ class New(Case):
         self.ctl("new", "mine", "--directory", "other")
         self.ctl("new", "mine", "--directory", "other", status=2)
 
+    def test_what_cannot_be_written_whole_is_not_there(self):
+        # A limit in KiB of a file stands for a full disk.
+        script = 'trap "" XFSZ; ulimit -f "$1"; shift; exec "$@"'
+        for limit in (0, 1, 2):
+            with self.subTest(limit=limit):
+                words = [script, "bash", str(limit), PLUGINCTL, "new", "mine"]
+                done = self.ctl("-c", *words, status=7, program="bash")
+                self.assertIn("File too large", done.stderr)
+                self.assertEqual(os.listdir(self.place), [])
+        self.ctl("new", "mine")
+
     def test_wrong_names_are_refused(self):
         for words, text in (
             (["a b"], "no name for a plugin"),

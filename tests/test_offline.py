@@ -117,6 +117,16 @@ class Offline(unittest.TestCase):
         none = self.offline("list", *self.directories(), "--state-dir", self.place)
         self.assertNotIn("warning", none.stderr)
 
+    def test_decisions_beyond_the_bound_are_said_to_be_where_they_are(self):
+        state = os.path.join(self.place, "large")
+        path = os.path.join(state, "decisions.json")
+        os.mkdir(state)
+        for mib in (5, 63, 65):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(" " * (mib << 20))
+            done = self.offline("list", *self.directories(), "--state-dir", state)
+            self.assertIn(f"not here): {path} is larger than 4194304 bytes", done.stderr)
+
     def test_a_newer_state_is_refused_and_says_why(self):
         os.mkdir(os.path.join(self.place, "newer"))
         path = os.path.join(self.place, "newer", "decisions.json")

@@ -99,7 +99,15 @@ class Saving(Files):
         self.assertEqual(self.document(done), result(OLD))
 
     def test_nothing_is_measured_where_nothing_can_be_saved(self):
+        dangling, circle = (os.path.join(self.place, name) for name in ("dangling", "circle"))
+        os.symlink(os.path.join(self.place, "nowhere.json"), dangling)
+        os.symlink("circle", circle)
         for path, code in (
+            (dangling, "write_failed"),
+            (circle, "write_failed"),
+            (os.path.join(self.place, "new.json/"), "write_failed"),
+            (os.path.join(self.place, "n" * 251), "write_failed"),
+            (os.path.join(self.place, "n" * 300), "write_failed"),
             ("/dev/null", "not_regular_file"),
             (self.place, "not_regular_file"),
             (os.path.join(self.place, "no/such/dir.json"), "write_failed"),
@@ -109,6 +117,13 @@ class Saving(Files):
                 self.error(done, 2 if code == "not_regular_file" else 7, code)
                 self.assertEqual(fake.calls, [])
         self.assertTrue(os.path.exists("/dev/null"))
+        self.assertEqual(sorted(os.listdir(self.place)), ["circle", "dangling"])
+        self.assertTrue(os.path.islink(dangling))
+
+    def test_the_longest_name_is_saved(self):
+        path = os.path.join(self.place, "n" * 250)
+        self.assertEqual(self.save(path).returncode, 0)
+        self.assertEqual(os.listdir(self.place), ["n" * 250])
 
     def test_a_failure_leaves_what_was_there(self):
         self.keep(text="precious")
