@@ -34,7 +34,8 @@ struct kp_attach_options {
 	const char *socket; /* NULL: the usual places */
 	const char *name;
 	bool no_daemon; /* start none */
-	/* Called by the thread, nothing held: another view or control page is in force. */
+	/* Called by the thread, nothing held: another view or control page is in force.
+	 */
 	void (*changed)(void *context);
 	void (*log)(void *context, int level, const char *text);
 	void *context;
@@ -49,7 +50,11 @@ int kp_attach_new(const struct kp_attach_options *options, struct kp_attach **at
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 void kp_attach_free(struct kp_attach *attach);
 
-/* Mapped at one address as long as attach lives. */
+/*
+ * Mapped at one address as long as attach lives; also while plugind is away, when it may
+ * be a copy of this process's own, whose generation follows the table on disk. Each page
+ * that takes its place has a higher generation; boot changes with plugind.
+ */
 const struct kp_control *kp_attach_control(const struct kp_attach *attach);
 /* The application's slots, KP_SLOTS of them; at one address, too. */
 struct kp_slot *kp_attach_slots(const struct kp_attach *attach);
@@ -59,20 +64,19 @@ bool kp_attach_is_there(const struct kp_attach *attach);
  * The newest view, a reference of the caller's. Where its generation is below
  * `at_least` it waits for a newer one, at most wait_ms.
  */
-struct kp_view *kp_attach_view(
-	struct kp_attach *attach, uint64_t at_least, int wait_ms);
+struct kp_view *kp_attach_view(struct kp_attach *attach, uint64_t at_least, int wait_ms);
 
 /* A call of the protocol on a connection of its own. Codes of lib/client.h. */
 int kp_attach_ask(struct kp_attach *attach, const char *method, json_t *parameters,
 	json_t **reply, struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
- * What this application holds, by number and by what ("graph", "plan", "weight"): told
- * to plugind now and whenever it is attached again.
+ * What this application holds, by kernel ("plugin/kernel") and by what ("graph", "plan",
+ * "weight"): change is 1 or -1. plugind sees it at once, and after its restart.
  */
-void kp_attach_holds(struct kp_attach *attach, uint32_t number, const char *what,
-	int change);
-/* Has this application adopted this generation? Told when it changes. */
+void kp_attach_holds(
+	struct kp_attach *attach, const char *kernel, const char *what, int change);
+/* All calls from now on obey this generation. Costs a store; any thread. */
 void kp_attach_obeys(struct kp_attach *attach, uint64_t generation);
 
 /* After fork, in the child: forgets thread and connection, keeps the mappings. */
