@@ -71,6 +71,7 @@ static const char *const argument[] = {
 	"bad_arch",
 	"bad_dtype",
 	"bad_extent",
+	"bad_generation",
 	"bad_name",
 	"bad_operation",
 	"bad_platform",
@@ -108,6 +109,7 @@ static const char *const argument[] = {
 static const char *const failed[] = {
 	/* the daemon, its files and its children */
 	"already_running",
+	"application_gone",
 	"bad_cache",
 	"bad_decisions",
 	"bad_families_dir",
@@ -118,6 +120,7 @@ static const char *const failed[] = {
 	"bad_policy",
 	"bad_reply",
 	"bad_table",
+	"bad_view",
 	"bad_worker",
 	"cache_damaged",
 	"cancelled",
@@ -249,7 +252,8 @@ static const char *const failed[] = {
 	NULL,
 };
 
-static const char *const not_permitted[] = {"not_permitted", "untrusted_layer", NULL};
+static const char *const not_permitted[] = {"not_permitted", "untrusted_daemon", "untrusted_layer",
+	NULL};
 static const char *const override_ineligible[] = {"override_ineligible", NULL};
 static const char *const timed_out[] = {"timed_out", NULL};
 static const char *const busy[] = {"busy", "bench_busy", NULL};
@@ -280,6 +284,15 @@ enum kp_exit kp_error_exit(const char *error)
 	return strcmp(error, "org.varlink.service.InvalidParameter") == 0
 		       ? KP_EXIT_USAGE
 		       : KP_EXIT_FAILED;
+}
+
+const char *kp_error_code(const char *code)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		for (const char *const *at = rows[i].codes; *at; at++)
+			if (strcmp(*at, code) == 0)
+				return *at;
+	return "failed";
 }
 
 const char *kp_error_name(const char *code)

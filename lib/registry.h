@@ -108,6 +108,9 @@ const char *kp_registry_disabled_as(const struct kp_registry *registry, const ch
 /* The platform, which is the caller's, is another one from now on. */
 void kp_registry_platform_changed(struct kp_registry *registry);
 
+/* The next table is another one although nothing has changed. */
+void kp_registry_touch(struct kp_registry *registry);
+
 /* Has anything changed since the last kp_registry_publish? */
 bool kp_registry_is_dirty(const struct kp_registry *registry);
 
