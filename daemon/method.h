@@ -25,7 +25,8 @@ struct method {
 /* Row tables, each ended by a row without a name. */
 extern const struct method method_list[], method_select[], method_decide[],
 	method_reload[], method_status[], method_bench[], method_devices[],
-	method_verify[], method_pin[], method_monitor[], method_attach[];
+	method_verify[], method_pin[], method_monitor[], method_attach[],
+	method_fingerprint[];
 
 /* Fails a call whose plan (bench_plan.h) could not be made; offers the nearest operation.
  */

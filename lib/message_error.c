@@ -45,6 +45,7 @@ static const char *const argument[] = {
 	"unknown_option",
 	"usage",
 	/* JSON, and a file that was named */
+	"bad_fingerprint",
 	"bad_result",
 	"file_too_large",
 	"foreign_result",
@@ -255,7 +256,7 @@ static const char *const failed[] = {
 static const char *const not_permitted[] = {"not_permitted", "untrusted_daemon", "untrusted_layer",
 	NULL};
 static const char *const override_ineligible[] = {"override_ineligible", NULL};
-static const char *const timed_out[] = {"timed_out", NULL};
+static const char *const timed_out[] = {"timed_out", "still_held", NULL};
 static const char *const busy[] = {"busy", "bench_busy", NULL};
 
 static const struct {

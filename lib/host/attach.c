@@ -218,6 +218,9 @@ struct kp_view *kp_attach_view(struct kp_attach *attach, uint64_t at_least, int 
 {
 	struct timespec deadline;
 
+	/* In a child the lock may be another process's thread's for ever. */
+	if (attach->forked)
+		return kp_view_use(attach->view);
 	deadline_of(wait_ms > 0 ? wait_ms : 0, &deadline);
 	(void)pthread_mutex_lock(&attach->lock);
 	/* Without plugind nothing comes that is worth a wait. */

@@ -87,8 +87,11 @@ static int bad_reply(const char *what, struct kp_diag *diag)
 /* The newest from now on; takes the reference. The lock is held. */
 static void set_view(struct kp_attach *attach, struct kp_view *view)
 {
-	kp_view_drop(attach->view);
-	attach->view = view;
+	struct kp_view *before = attach->view;
+
+	/* A fork between the two finds one of them. */
+	__atomic_store_n(&attach->view, view, __ATOMIC_RELEASE);
+	kp_view_drop(before);
 	if (attach->pages.told)
 		__atomic_store_n(
 			&attach->pages.told->view, view->generation, __ATOMIC_RELEASE);
