@@ -112,8 +112,8 @@ int kp_fingerprint(struct kp_handle *handle, const char *device, char digest[65]
  * current when kernels for it are called). libkplug never opens one. The CPU is known
  * without. The id that is returned names it in sites; it is valid until kp_close.
  */
-int kp_device_add(struct kp_handle *handle, const struct kp_device *device,
-	uint32_t *id, struct kp_error *error);
+int kp_device_add(struct kp_handle *handle, const struct kp_device *device, uint32_t *id,
+	struct kp_error *error);
 /* Kernels return KP_DEVICE_LOST from now on; what they had loaded is given up. */
 int kp_device_lost(struct kp_handle *handle, uint32_t id);
 
@@ -156,7 +156,8 @@ enum kp_site_flag {
  * solution, override: as in `pluginctl select`.
  * label:     names the site in `pluginctl clients`, incidents and logs.
  * guard_every: one call in so many is repeated by the family's reference on copies and
- *            compared (CPU devices; never with KP_SITE_CAPTURED); 0: as the operator says.
+ *            compared (CPU devices; never with KP_SITE_CAPTURED); 0: as the operator
+ * says.
  */
 struct kp_site_options {
 	uint32_t size;
@@ -165,7 +166,7 @@ struct kp_site_options {
 	const char *signature;
 	const char *label;
 	const char *solution;
-	const char *override_with;
+	const char *override_with; /* a kernel or solution */
 	const struct kp_named *values;
 	const struct kp_range *ranges;
 	uint32_t n_values, n_ranges;
@@ -173,7 +174,8 @@ struct kp_site_options {
 	uint32_t guard_every;
 };
 
-/* Where a thread says which kernel it is in: plugind reads it when the process is dead. */
+/* Where a thread says which kernel it is in: plugind reads it when the process is dead.
+ */
 struct kp_slot {
 	uint64_t kernel; /* 0: in none */
 	uint64_t signal; /* stamped by the handlers of fatal signals */
@@ -186,7 +188,7 @@ struct kp_slot {
 struct kp_rung {
 	int (*run)(const struct kp_call *call);
 	void *state, *device_state;
-	uint64_t kernel; /* as in kp_slot */
+	uint64_t kernel;  /* as in kp_slot */
 	const char *name; /* "plugin/kernel" */
 };
 
@@ -194,7 +196,8 @@ struct kp_rung {
  * The first members are for the functions below; the rest is libkplug's own. `now` is
  * the generation that is in force, a word that plugind writes; `seen` the one that
  * `rung` was chosen for. rung is NULL where it depends on the dims, and where the slow
- * way must be gone (arguments are checked, the guard is on).
+ * way must be gone: arguments are checked, the kernel needs workspace or is not
+ * reentrant, the guard or a profiler is on.
  */
 struct kp_site {
 	const uint64_t *now;
@@ -215,7 +218,7 @@ struct kp_warmth {
 	uint64_t workspace_bytes; /* enough for every rung of all these sites */
 	uint64_t workspace_align;
 	uint32_t n_rungs;
-	uint32_t n_unsupported;  /* rungs for which nothing is eligible */
+	uint32_t n_unsupported;	 /* rungs for which nothing is eligible */
 	uint32_t n_uncapturable; /* rungs whose kernel cannot be captured */
 	uint32_t reserved;
 };
@@ -238,19 +241,25 @@ char *kp_site_why(struct kp_site *site, const int64_t *dims, struct kp_error *er
 
 /* ---- calls ----------------------------------------------------------------------- */
 
-/* The slot of this thread; NULL until its first call. */
+/* The slot of this thread, NULL until its first call, and how much of its scratch
+ * memory is in use. */
 #if defined(__GNUC__)
 extern __thread struct kp_slot *kp_thread_slot __attribute__((tls_model("initial-exec")));
+extern __thread uint64_t kp_thread_scratch __attribute__((tls_model("initial-exec")));
 #endif
 
-/* The whole way: another generation, several rungs, checks, the guard. */
+/* The whole way: another generation, several rungs, checks, workspace, the guard. */
 int kp_run_slow(struct kp_site *site, struct kp_call *call);
+/* What a status other than KP_OK means for the site; returns one that kplug knows. */
+int kp_run_failed(struct kp_site *site, const struct kp_call *call, int status);
 
 /*
- * Calls the site's kernel. The caller fills tensors, n_tensors, attrs and n_attrs (or
- * leaves attrs NULL: those of the site), stream, workspace and its size, plans, error;
- * the rest is filled in. Statuses are the kernel's; KP_INVALID where an argument does not
- * fit the family, KP_UNSUPPORTED where no kernel is eligible.
+ * Calls the site's kernel. The caller zeroes the call, or has it filled by kp_call_init,
+ * and sets tensors, n_tensors, stream, workspace and its size, error; attrs and n_attrs
+ * where they are not those of the site; the plan by kp_plan_use. From its first run on
+ * the call belongs to the site. On a CPU a kernel that wants more workspace than the
+ * call has gets it from libkplug. Statuses are the kernel's; KP_INVALID where an argument
+ * does not fit the family, KP_UNSUPPORTED where no kernel is eligible.
  */
 static inline int kp_run(struct kp_site *site, struct kp_call *call)
 {
@@ -260,8 +269,8 @@ static inline int kp_run(struct kp_site *site, struct kp_call *call)
 	const struct kp_rung *rung = __atomic_load_n(&site->rung, __ATOMIC_RELAXED);
 	struct kp_slot *slot = kp_thread_slot;
 
-	if (__builtin_expect(now == seen && rung && slot, 1)) {
-		const uint64_t outer = slot->kernel;
+	if (__builtin_expect(now == seen && rung && slot && call->host, 1)) {
+		const uint64_t outer = slot->kernel, scratch = kp_thread_scratch;
 		int status;
 
 		call->state = rung->state;
@@ -272,6 +281,9 @@ static inline int kp_run(struct kp_site *site, struct kp_call *call)
 		status = rung->run(call);
 		__asm__ volatile("" ::: "memory");
 		__atomic_store_n(&slot->kernel, outer, __ATOMIC_RELAXED);
+		kp_thread_scratch = scratch;
+		if (__builtin_expect(status != KP_OK, 0))
+			status = kp_run_failed(site, call, status);
 		return status;
 	}
 #endif
@@ -288,14 +300,15 @@ int kp_run_dense(struct kp_site *site, void *const *data, const int64_t *dims,
 /* Fills what does not change from call to call: size, host, device, attrs of the site. */
 int kp_call_init(struct kp_site *site, struct kp_call *call);
 
-/* ---- what holds a kernel ------------------------------------------------------------ */
+/* ---- what holds a kernel ------------------------------------------------------------
+ */
 
 /*
  * A graph that was captured holds the kernels that are in it: `disable` says so until
  * it is released. kernel is what kp_site_kernel said.
  */
-int kp_hold(struct kp_site *site, const char *what, uint64_t *hold,
-	struct kp_error *error);
+int kp_hold(
+	struct kp_site *site, const char *what, uint64_t *hold, struct kp_error *error);
 int kp_release(struct kp_handle *handle, uint64_t hold);
 
 /*
@@ -313,8 +326,8 @@ void kp_plan_free(struct kp_plan *plan);
  * the role as it is when the kernel has no layout of its own. Holds the kernel.
  */
 struct kp_weight;
-int kp_weight_new(struct kp_site *site, const char *role,
-	const struct kp_tensor *tensor, struct kp_weight **weight, struct kp_error *error);
+int kp_weight_new(struct kp_site *site, const char *role, const struct kp_tensor *tensor,
+	struct kp_weight **weight, struct kp_error *error);
 const struct kp_tensor *kp_weight_tensor(const struct kp_weight *weight);
 void kp_weight_free(struct kp_weight *weight);
 
@@ -325,9 +338,9 @@ void kp_weight_free(struct kp_weight *weight);
  * them, decided in this process. The request is the Request of the protocol. free with
  * kp_free.
  */
-int kp_select_json(struct kp_handle *handle, const char *request, char **reply,
+int kp_decide(struct kp_handle *handle, const char *request, char **reply,
 	struct kp_error *error);
-int kp_explain_json(struct kp_handle *handle, const char *request, char **reply,
+int kp_why(struct kp_handle *handle, const char *request, char **reply,
 	struct kp_error *error);
 void kp_free(void *memory);
 
