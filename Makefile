@@ -89,7 +89,7 @@ DRIVERS     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all help setup setup-check setup-lint demo check check-long check-fresh cases flake \
-	asan ubsan bench lint format install uninstall clean tests programs
+	asan ubsan tsan bench lint format install uninstall clean tests programs
 
 # ---- what is made of what ---------------------------------------------------
 all: programs $(PLUGIN_SO) $(PLUGIN_CONF) no-strays ## build programs and plugins into build/
@@ -338,6 +338,10 @@ asan: ## the suite with AddressSanitizer in tests, daemon, worker and tool
 ubsan: ## the same with UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/ubsan CFLAGS="-O1 -g" \
 		SANITIZE="-fsanitize=undefined" RUN="--sanitizer undefined $(RUN)"
+tsan: ## ThreadSanitizer on what has threads: the host library, the pool of threads
+	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" \
+		SANITIZE="-fsanitize=thread" \
+		RUN="--sanitizer thread $(or $(RUN),check_host check_attach check_parallel)"
 
 # ---- speed against peers ----------------------------------------------------
 # A driver that measures: tests/bench/NAME.c; tests/bench/run holds the bars.

@@ -247,7 +247,7 @@ static struct kp_loaded *load(struct kp_code_kernel *kernel,
 		return NULL;
 	}
 	loaded->functions = kernel->functions;
-	loaded->state = kernel->code->state;
+	loaded->state = kernel->code ? kernel->code->state : NULL;
 	loaded->serial = &kernel->serial;
 	loaded->kernel = kernel;
 	loaded->device = *device;
@@ -298,6 +298,49 @@ int kp_code_load(const struct kp_code_wanted *wanted, const char *kernel,
 		return -1;
 	*loaded = got;
 	return 0;
+}
+
+struct kp_code_kernel *kp_code_adopt(
+	const char *name, const struct kp_kernel *vtable, struct kp_diag *diag)
+{
+	const struct kp_entry entry = {
+		KP_SIZED(struct kp_entry), KP_ENTRY_KERNEL, 0, name, vtable};
+	const struct kp_entry *const entries[] = {&entry};
+	const struct kp_plugin plugin = {
+		KP_SIZED(struct kp_plugin),
+		.abi_major = KP_ABI_MAJOR,
+		.abi_minor = KP_ABI_MINOR,
+		.n_entries = 1,
+		.entries = entries,
+	};
+	struct kp_code_kernel *kernel;
+
+	if (kp_abi_check(&plugin, diag) < 0)
+		return NULL;
+	kernel = calloc(1, sizeof(*kernel));
+	if (!kernel) {
+		kp_diag_no_memory(diag);
+		return NULL;
+	}
+	kp_abi_kernel(&entry, &kernel->functions);
+	(void)pthread_mutex_init(&kernel->serial, NULL);
+	return kernel;
+}
+
+int kp_code_load_adopted(struct kp_code_kernel *kernel, const struct kp_device *device,
+	const struct kp_loaded **loaded, struct kp_diag *diag)
+{
+	(void)pthread_mutex_lock(&lock);
+	*loaded = get_loaded(kernel, device, diag);
+	(void)pthread_mutex_unlock(&lock);
+	return *loaded ? 0 : -1;
+}
+
+void kp_code_disown(struct kp_code_kernel *kernel)
+{
+	if (kernel)
+		(void)pthread_mutex_destroy(&kernel->serial);
+	free(kernel);
 }
 
 void kp_code_drop(const struct kp_loaded *borrowed, int lost)

@@ -50,6 +50,18 @@ int kp_code_load(const struct kp_code_wanted *wanted, const char *kernel,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
+ * A kernel of the application's own: not kept by the process but by its owner, who
+ * disowns it when nothing is loaded of it any more. NULL with the codes of kp_abi_check,
+ * no_memory.
+ */
+struct kp_code_kernel *kp_code_adopt(
+	const char *name, const struct kp_kernel *vtable, struct kp_diag *diag);
+int kp_code_load_adopted(struct kp_code_kernel *kernel, const struct kp_device *device,
+	const struct kp_loaded **loaded, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+void kp_code_disown(struct kp_code_kernel *kernel); /* NULL is fine */
+
+/*
  * The last reference unloads the kernel from the device; `lost`: nothing is called any
  * more. NULL is fine.
  */

@@ -40,6 +40,11 @@ static int patience_ms(struct kp_handle *handle, int64_t now)
 	return ms < WAIT_MS ? (int)ms : WAIT_MS;
 }
 
+static uint64_t boot_of(const struct kp_handle *handle)
+{
+	return __atomic_load_n(&handle->control->boot, __ATOMIC_ACQUIRE);
+}
+
 /* A view and the boot that its numbers are of. */
 static struct kp_view *get_view(
 	struct kp_handle *handle, uint64_t at_least, int wait_ms, uint64_t *boot)
@@ -49,9 +54,9 @@ static struct kp_view *get_view(
 
 	do {
 		kp_view_drop(view);
-		*boot = __atomic_load_n(&handle->control->boot, __ATOMIC_ACQUIRE);
+		*boot = boot_of(handle);
 		view = kp_attach_view(handle->attach, at_least, wait_ms);
-		after = __atomic_load_n(&handle->control->boot, __ATOMIC_ACQUIRE);
+		after = boot_of(handle);
 	} while (after != *boot);
 	return view;
 }
@@ -66,7 +71,7 @@ static struct kp_sight *renew(struct kp_handle *handle, struct kp_view *view,
 		kp_diag_no_memory(diag);
 		return NULL;
 	}
-	if (handle->locals && kp_local_extend(handle->locals, sight, diag) < 0) {
+	if (handle->locals && kp_local_extend(handle, sight, diag) < 0) {
 		kp_sight_drop(sight);
 		return NULL;
 	}
@@ -100,7 +105,7 @@ static struct kp_sight *have(struct kp_handle *handle, uint64_t at_least, int *w
 	(void)pthread_mutex_lock(&handle->lock);
 	if (handle->sight && (handle->at_step || (handle->sight->generation >= at_least &&
 							 handle->sight->boot ==
-								 handle->control->boot)))
+								 boot_of(handle))))
 		sight = kp_sight_share(handle->sight);
 	else if (*wait_ms == KP_AS_PATIENCE_ALLOWS)
 		*wait_ms = patience_ms(handle, now_us());
@@ -145,7 +150,7 @@ void kp_handle_forget_sight(struct kp_handle *handle)
 bool kp_handle_bit(
 	const struct kp_handle *handle, const struct kp_sight *sight, uint32_t number)
 {
-	if (number >= KP_CONTROL_BITS || sight->boot != handle->control->boot)
+	if (number >= KP_CONTROL_BITS || sight->boot != boot_of(handle))
 		return false;
 	if (handle->at_step)
 		return __atomic_load_n(&handle->bits[number / 64], __ATOMIC_RELAXED) >>

@@ -7,8 +7,15 @@
 #include "lib/diag.h"
 #include "lib/host/code.h"
 #include "lib/host/sight.h"
+#include "lib/note.h"
 
-struct kp_locals;
+/* One kernel; removed ones are kept to the end, since calls may be in them. */
+struct kp_locals {
+	struct kp_locals *next;
+	struct kp_note note; /* of it alone */
+	struct kp_code_kernel *code;
+	bool removed;
+};
 
 void kp_locals_free(struct kp_locals *locals);
 
@@ -19,8 +26,11 @@ int kp_local_load(struct kp_handle *handle, const char *name,
 	const struct kp_device *device, const struct kp_loaded **loaded,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
-/* Adds them to a sight that has none yet; with the handle's lock held. */
-int kp_local_extend(const struct kp_locals *locals, struct kp_sight *sight,
+/*
+ * Gives the sight a table of its own, which has them, too; with the handle's lock held.
+ * Codes local_taken (plugind has a plugin of that name), those of kp_contract_get.
+ */
+int kp_local_extend(struct kp_handle *handle, struct kp_sight *sight,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 #endif

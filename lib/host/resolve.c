@@ -388,7 +388,7 @@ int kp_resolve_refresh(
 	int result = 0;
 	unsigned touched = __atomic_load_n(&site->touched, __ATOMIC_SEQ_CST);
 	/* Somebody else was here meanwhile. */
-	if (site->front.seen != now) {
+	if (__atomic_load_n(&site->front.seen, __ATOMIC_RELAXED) != now) {
 		/* What is in force now, not a moment ago. */
 		now = __atomic_load_n(site->front.now, __ATOMIC_ACQUIRE);
 		__atomic_store_n(&site->front.rung, NULL, __ATOMIC_RELAXED);

@@ -42,7 +42,8 @@ int kp_step(struct kp_handle *handle, uint32_t *changed, struct kp_error *error)
 
 	if (kp_handle_is_forked(handle))
 		return kp_handle_forked(error);
-	if (handle->at_step && kp_control_generation(handle->control) != handle->step) {
+	if (handle->at_step && kp_control_generation(handle->control) !=
+				       __atomic_load_n(&handle->step, __ATOMIC_RELAXED)) {
 		struct kp_sight *sight = kp_handle_newest(handle, WAIT_MS, &diag);
 		if (!sight)
 			return kp_fault(error, &diag);

@@ -8,6 +8,8 @@
 #include "lib/owned.h"
 #include "lib/select.h"
 
+enum { WAIT_MS = 50 };
+
 /* Where nothing is said, the least of each range; an open one says nothing. */
 static const int64_t *dims_of(
 	const struct kp_inner_site *site, const int64_t *dims, int64_t *least)
@@ -17,6 +19,19 @@ static const int64_t *dims_of(
 	for (size_t i = 0; i < site->check.n_dims; i++)
 		least[i] = dims ? dims[i] : site->has_range[i] ? site->least[i] : -1;
 	return least;
+}
+
+/* For people the table is worth a wait: it has the reasons. */
+static void wait_for_reasons(struct kp_inner_site *site)
+{
+	struct kp_diag diag;
+	struct kp_sight *sight = kp_handle_sight(site->handle, WAIT_MS, &diag);
+
+	(void)pthread_mutex_lock(&site->lock);
+	if (sight && site->sight && sight->number != site->sight->number)
+		__atomic_store_n(&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_SEQ_CST);
+	(void)pthread_mutex_unlock(&site->lock);
+	kp_sight_drop(sight);
 }
 
 static int bring_up(struct kp_inner_site *site, struct kp_diag *diag)
@@ -85,6 +100,7 @@ char *kp_site_why(struct kp_site *front, const int64_t *dims, struct kp_error *e
 		(void)kp_handle_forked(error);
 		return NULL;
 	}
+	wait_for_reasons(site);
 	if (bring_up(site, &diag) < 0) {
 		(void)kp_fault(error, &diag);
 		return NULL;

@@ -80,8 +80,8 @@ static inline void product_init(struct product *product, uint8_t code, int64_t e
 	product->list[2] = &product->c.tensor;
 	product->expected = oracle_compute("gemm/mm", product->list, 3, NULL);
 	product->error = fresh();
-	product->call = (struct kp_call){.n_tensors = 3, .tensors = product->list,
-		.error = &product->error};
+	product->call = (struct kp_call){
+		.n_tensors = 3, .tensors = product->list, .error = &product->error};
 }
 
 static inline void product_finish(struct product *product)
@@ -113,6 +113,18 @@ static inline void runs(struct kp_site *site, const char *kernel)
 
 	ck_assert_msg(name && strcmp(name, kernel) == 0, "runs %s, not %s",
 		name ? name : "nothing", kernel);
+}
+
+/* The plugin of the kernel for that shape; valid until the next call. */
+static inline const char *plugin_of(struct kp_site *site)
+{
+	const int64_t dims[] = {EDGE, EDGE, EDGE};
+	static char plugin[128];
+	const char *name = kp_site_kernel(site, dims);
+
+	ck_assert_ptr_nonnull(name);
+	snprintf(plugin, sizeof(plugin), "%.*s", (int)strcspn(name, "/"), name);
+	return plugin;
 }
 
 #endif
