@@ -40,10 +40,24 @@ static int check(int control_fd, int slots_fd, struct kp_diag *diag)
 	return 0;
 }
 
-static void *map_at(void *place, size_t size, int protection, int flags, int fd)
+static void *map_new(size_t size, int protection, int flags, int fd)
 {
-	void *map = mmap(place, size, protection, flags | (place ? MAP_FIXED : 0), fd, 0);
+	void *map = mmap(NULL, size, protection, flags, fd, 0);
 	return map == MAP_FAILED ? NULL : map;
+}
+
+/*
+ * Puts a mapping in the place of another: in one step, so that a thread that uses the
+ * place meanwhile finds the one or the other. The mapping is gone when that fails.
+ */
+static bool move_to(void *place, void *map, size_t size)
+{
+	if (map && mremap(map, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) !=
+			   MAP_FAILED)
+		return true;
+	if (map)
+		(void)munmap(map, size);
+	return false;
 }
 
 /* ---- what goes from one slots file to the next --------------------------------- */
@@ -102,12 +116,11 @@ static int map_slots(struct kp_pages *pages, int fd, struct kp_diag *diag)
 
 	if (pages->slots && !fill(pages, fd))
 		return kp_diag_no_memory(diag);
-	void *map =
-		map_at(pages->slots, SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-	if (!map)
+	void *map = map_new(SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+	if (!map || (pages->slots && !move_to(pages->slots, map, SLOTS_SIZE)))
 		return kp_diag_no_memory(diag);
 	pages->slots_fd = fd;
-	if (old >= 0) {
+	if (pages->slots) {
 		catch_up(pages, old);
 		(void)close(old);
 		return 0;
@@ -126,9 +139,8 @@ int kp_pages_map(
 		(void)close(slots_fd);
 		return -1;
 	}
-	void *map = map_at(
-		pages->control, KP_CONTROL_BYTES, PROT_READ, MAP_SHARED, control_fd);
-	if (!map)
+	void *map = map_new(KP_CONTROL_BYTES, PROT_READ, MAP_SHARED, control_fd);
+	if (!map || (pages->control && !move_to(pages->control, map, KP_CONTROL_BYTES)))
 		return kp_diag_no_memory(diag);
 	if (!pages->control)
 		pages->control = map;
@@ -137,7 +149,7 @@ int kp_pages_map(
 
 bool kp_pages_follow(struct kp_pages *pages, uint64_t generation, uint64_t view)
 {
-	struct kp_control *own = map_at(NULL, KP_CONTROL_BYTES, PROT_READ | PROT_WRITE,
+	struct kp_control *own = map_new(KP_CONTROL_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	if (!own)
@@ -147,13 +159,8 @@ bool kp_pages_follow(struct kp_pages *pages, uint64_t generation, uint64_t view)
 	own->generation = generation;
 	own->view = view;
 	own->wake = (uint32_t)generation;
-	/* In one step: whoever reads sees the one page or the other. */
-	if (mprotect(own, KP_CONTROL_BYTES, PROT_READ) == 0 &&
-		mremap(own, KP_CONTROL_BYTES, KP_CONTROL_BYTES,
-			MREMAP_MAYMOVE | MREMAP_FIXED, pages->control) != MAP_FAILED)
-		return true;
-	(void)munmap(own, KP_CONTROL_BYTES);
-	return false;
+	(void)mprotect(own, KP_CONTROL_BYTES, PROT_READ);
+	return move_to(pages->control, own, KP_CONTROL_BYTES);
 }
 
 void kp_pages_forked(struct kp_pages *pages)
@@ -161,9 +168,13 @@ void kp_pages_forked(struct kp_pages *pages)
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
 
 	if (pages->slots)
-		(void)map_at(pages->slots, SLOTS_SIZE, PROT_READ | PROT_WRITE, flags, -1);
+		(void)move_to(pages->slots,
+			map_new(SLOTS_SIZE, PROT_READ | PROT_WRITE, flags, -1),
+			SLOTS_SIZE);
 	if (pages->control)
-		(void)map_at(pages->control, KP_CONTROL_BYTES, PROT_READ, flags, -1);
+		(void)move_to(pages->control,
+			map_new(KP_CONTROL_BYTES, PROT_READ, flags, -1),
+			KP_CONTROL_BYTES);
 	kp_file_close(&pages->slots_fd);
 }
 
