@@ -7,7 +7,8 @@ import os
 import shutil
 import unittest
 
-from harness import Daemon, VarlinkError, kernel
+import jsonschema
+from harness import BUILD, Daemon, VarlinkError, kernel
 
 
 class Fingerprint(unittest.TestCase):
@@ -152,6 +153,8 @@ class Fingerprint(unittest.TestCase):
         self.assertRegex(done.stdout, r"(?m)^\+ disabled a$")
         self.assertEqual(len(done.stdout.splitlines()), 2)
         document = json.loads(daemon.ctl("--json", "diff", path).stdout)
+        with open(os.path.join(BUILD, "schemas", "diff.json"), encoding="utf-8") as file:
+            jsonschema.validate(document, json.load(file))
         self.assertEqual(document["equal"], False)
         self.assertEqual(document["added"], ["disabled a"])
         self.assertEqual(len(document["missing"]), 1)

@@ -10,7 +10,8 @@ from pluginctl import LIMIT_S, PLUGINCTL, Case, call, environment
 
 COMMANDS = (
     "list info kernels devices select why bench verify disable enable is-enabled mask unmask "
-    "pin unpin pins reload retry cat new install uninstall schema monitor status version help"
+    "pin unpin pins reload retry cat new install uninstall schema monitor clients fingerprint "
+    "diff status version help"
 ).split()
 
 

@@ -79,6 +79,8 @@ class Replies(unittest.TestCase):
         self.check("reply.Pins", "pins")
         self.check("reply.Monitor", "monitor", "--since", "0", "--count", "1")
         self.check("reply.Unpin", "unpin", GEMM)
+        self.check("reply.Clients", "clients")
+        self.check("reply.Fingerprint", "fingerprint")
 
     def test_what_pluginctl_composes_itself_is_as_published(self):
         self.check("version", "version")
