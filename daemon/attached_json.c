@@ -65,8 +65,8 @@ static const char *state_of(
 	uint64_t generation = application->all->daemon->generation.number;
 
 	return off			     ? "held"
-	       : application->behind	     ? "behind"
 	       : told->adopted >= generation ? "obeyed"
+	       : application->behind	     ? "behind"
 					     : "pending";
 }
 
