@@ -21,6 +21,8 @@
 enum {
 	LINGER_MS = 2000, /* from the end of a connection to the news of a death */
 	LINGER_MOST = 64, /* that many wait for it */
+	OVERTAKEN_MS = 1000,
+	OVERTAKEN_MOST = 8, /* generations in that time */
 };
 
 /* ---- the end of one ------------------------------------------------------------ */
@@ -192,6 +194,20 @@ int attached_enter(struct attached *attached, struct call *call, const char *nam
 	call_on_gone(call, on_gone, new);
 	attached_greet(new);
 	return 0;
+}
+
+int attached_may_overtake(struct attached *attached, struct kp_diag *diag)
+{
+	uint64_t now = uv_now(&attached->daemon->loop);
+
+	if (now >= attached->overtaken_ms + OVERTAKEN_MS) {
+		attached->overtaken_ms = now;
+		attached->overtaken = 0;
+	}
+	if (attached->overtaken++ < OVERTAKEN_MOST)
+		return 0;
+	return kp_diag_set(diag, "busy", "seen",
+		"too many applications have seen later generations; try again");
 }
 
 /* ---- all of them --------------------------------------------------------------- */

@@ -44,6 +44,13 @@ void attached_on_death(struct attached *attached,
 int attached_enter(struct attached *attached, struct call *call, const char *name,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/*
+ * May a generation be skipped now because a client says that it has seen it? Anybody can
+ * say so, and each one costs a table: few a second. Code busy.
+ */
+int attached_may_overtake(struct attached *attached, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
 /* There may be a newer table: it is pushed from the loop. */
 void attached_follow(struct attached *attached);
 /* The registry has changed: a table is published soon, for those who are here. */

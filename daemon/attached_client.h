@@ -35,6 +35,8 @@ struct attached {
 	uv_timer_t push, linger;
 	void (*died)(void *context, const struct attached_death *death);
 	void *context;
+	uint64_t overtaken_ms; /* when the first of these was */
+	unsigned overtaken;
 	bool closing;
 };
 

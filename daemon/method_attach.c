@@ -24,6 +24,8 @@ static int overtake(struct daemon *daemon, const json_t *parameters, struct kp_d
 	daemon_table(daemon);
 	if (seen == 0 || (uint64_t)seen < daemon->generation.number)
 		return 0;
+	if (attached_may_overtake(daemon->attached, diag) < 0)
+		return -1;
 	return generation_overtake(
 		&daemon->generation, daemon->registry, (uint64_t)seen, diag);
 }

@@ -171,6 +171,14 @@ class Attached(unittest.TestCase):
 
     # -- hostile ones
 
+    def test_generations_cannot_be_raised_again_and_again(self):
+        refused = 0
+        for _ in range(40):
+            application = self.application(seen=self.daemon.call("Clients")["generation"])
+            refused += application.first.get("parameters", {}).get("code") == "busy"
+        self.assertGreater(refused, 8)
+        self.assertNotIn("error", self.application().first)
+
     def test_attach_without_more_is_refused(self):
         with self.assertRaises(VarlinkError) as caught:
             self.daemon.call("Attach")
