@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from application import SLOTS_BYTES, TOLD_BYTES, Application
+from attached import SLOTS_BYTES, TOLD_BYTES, Application
 from harness import Daemon, VarlinkError, kernel, wait_until
 
 MANY = 1000
