@@ -163,6 +163,34 @@ START_TEST(it_is_nobody_s_child_and_has_nothing_of_the_application_s)
 }
 END_TEST
 
+static bool is_back(void *made)
+{
+	return kp_attach_is_there(made);
+}
+
+static bool is_away(void *made)
+{
+	return !kp_attach_is_there(made);
+}
+
+START_TEST(one_that_is_killed_is_started_again)
+{
+	struct kp_attach *made = attach();
+	uint64_t boot = kp_attach_control(made)->boot;
+	struct kp_diag diag;
+	json_t *reply = NULL;
+
+	ck_assert_int_eq(kp_attach_ask(made, "Status", NULL, &reply, &diag), 0);
+	pid_t pid = (pid_t)json_integer_value(json_object_get(reply, "pid"));
+	json_decref(reply);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	plugind_await(is_away, made, "the end of the connection");
+	plugind_await(is_back, made, "another plugind");
+	ck_assert_uint_ne(kp_attach_control(made)->boot, boot);
+	kp_attach_free(made);
+}
+END_TEST
+
 START_TEST(none_is_started_where_that_is_refused)
 {
 	struct kp_attach_options options = {.no_daemon = true};
@@ -213,6 +241,7 @@ static Suite *private_suite(void)
 	tcase_add_test(tcase, one_is_started_and_is_gone_with_its_last_application);
 	tcase_add_test(tcase, applications_that_start_at_once_share_one);
 	tcase_add_test(tcase, it_is_nobody_s_child_and_has_nothing_of_the_application_s);
+	tcase_add_test(tcase, one_that_is_killed_is_started_again);
 	tcase_add_test(tcase, none_is_started_where_that_is_refused);
 	tcase_add_test(tcase, none_is_started_for_a_socket_that_somebody_named);
 	tcase_add_test(tcase, without_a_place_for_its_socket_the_error_says_what_to_do);

@@ -93,10 +93,12 @@ static int reach(struct kp_attach *attach, struct kp_diag *diag)
 
 	if (kp_attach_connect(attach, OPEN_MS, &why) == 0)
 		return 0;
-	if (may_start_one(attach, &why))
+	if (may_start_one(attach, &why)) {
+		attach->is_starter = true;
 		return kp_private_start(diag) < 0
 			       ? -1
 			       : kp_attach_connect(attach, OPEN_MS, diag);
+	}
 	if (diag)
 		*diag = why;
 	return -1;

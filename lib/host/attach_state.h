@@ -25,6 +25,7 @@ struct kp_attach {
 	int wake[2]; /* a pipe: readable when the thread is to end */
 	pthread_t thread;
 	bool has_thread, forked;
+	bool is_starter; /* of a private plugind, which nobody else would start again */
 	/* Of all, under lock: what is mapped, and which view is the newest. */
 	pthread_mutex_t lock;
 	pthread_cond_t newer;

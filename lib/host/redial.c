@@ -12,7 +12,8 @@ enum {
 	SOON_MS = 100,	/* between two tries at first */
 	LATER_MS = 500,
 	SOON_TRIES = 50,
-	LOOK_MS = 1000, /* between two looks at the table on disk */
+	START_TRIES = 10, /* then one that we started is started again */
+	LOOK_MS = 1000,	  /* between two looks at the table on disk */
 };
 
 /* ---- while plugind is there ------------------------------------------------------ */
@@ -103,6 +104,16 @@ static void complain(
 	kp_attach_log(attach, 1, "%s", diag->message);
 }
 
+/* One who was killed does not come back by itself; a restart by somebody would have. */
+static void start_again(const struct kp_attach *attach, const struct kp_diag *why)
+{
+	struct kp_diag diag;
+
+	if (attach->is_starter && strcmp(why->code, "no_daemon") == 0 &&
+		kp_private_start(&diag) < 0)
+		kp_attach_log(attach, 1, "%s", diag.message);
+}
+
 /* False: this thread is to end. */
 static bool redial(struct kp_attach *attach)
 {
@@ -119,6 +130,8 @@ static bool redial(struct kp_attach *attach)
 			return true;
 		}
 		complain(attach, &diag, &said);
+		if (tries == START_TRIES)
+			start_again(attach, &diag);
 		if (kp_clock_ms() >= look) {
 			look_at_table(attach);
 			look = kp_clock_ms() + LOOK_MS;
