@@ -111,6 +111,22 @@ $(LIBKPLUG): $(LIB_OBJ)
 	$(say) AR $@
 	$(Q)$(AR) rcs $@ $^
 
+# What applications link: the host library and of the rest what it uses. Its name has
+# the version of its interface, its file that of kplug.
+SONAME      := libkplug.so.0
+LIBKPLUG_SO := $(BUILD)/libkplug.so
+HOST_OBJ    := $(call objects,$(wildcard lib/host/*.c))
+$(BUILD)/$(SONAME): $(HOST_OBJ) $(LIBKPLUG) lib/libkplug.map
+	$(say) LD $@
+	$(Q)$(CC) -shared -o $@ $(HOST_OBJ) $(LIBKPLUG) -Wl,-soname,$(SONAME) \
+		-Wl,--version-script=lib/libkplug.map $(if $(SANITIZE),,-Wl,-z,defs) \
+		$(ALL_LDFLAGS) $(call pkg,jansson)
+$(LIBKPLUG_SO): $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $@
+$(BUILD)/kplug.pc: lib/kplug.pc.in $(BUILD)/gen/installed.h Makefile
+	$(Q)sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' $< >$@
+programs: $(LIBKPLUG_SO) $(BUILD)/kplug.pc
+
 # The interface text is compiled in: it is the one source of the protocol.
 $(BUILD)/gen/interface.inc: lib/org.kplug.Manager.varlink
 	@mkdir -p $(@D)
@@ -348,6 +364,11 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 755 $(BUILD)/pluginctl $(D)$(prefix)/bin/
 	$(INSTALL) -m 755 $(BUILD)/plugind $(D)$(prefix)/sbin/
 	$(INSTALL) -m 755 $(BUILD)/plugin-worker $(D)$(libexecdir)/kplug/
+	$(INSTALL) -d $(D)$(libdir)/pkgconfig
+	$(INSTALL) -m 755 $(BUILD)/$(SONAME) $(D)$(libdir)/libkplug.so.$(VERSION)
+	ln -sf libkplug.so.$(VERSION) $(D)$(libdir)/$(SONAME)
+	ln -sf $(SONAME) $(D)$(libdir)/libkplug.so
+	$(INSTALL) -m 644 $(BUILD)/kplug.pc $(D)$(libdir)/pkgconfig/
 	$(INSTALL) -m 644 $(PLUGIN_SO) $(D)$(libdir)/kplug/plugins/
 	$(INSTALL) -m 644 $(PLUGIN_CONF) $(D)$(libdir)/kplug/plugins.d/
 	$(INSTALL) -m 644 $(FAMILIES) $(D)$(datadir)/kplug/families/
@@ -355,13 +376,15 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 644 $(TEMPLATES) $(D)$(datadir)/kplug/templates/
 	$(INSTALL) -m 644 lib/org.kplug.Manager.varlink $(D)$(datadir)/kplug/varlink/
 	$(INSTALL) -m 644 lib/include/kplug/plugin.h lib/include/kplug/plugin.map \
-		$(D)$(prefix)/include/kplug/
+		lib/include/kplug/host.h $(D)$(prefix)/include/kplug/
 uninstall: ## remove what install put there
 	rm -f $(D)$(prefix)/bin/pluginctl $(D)$(prefix)/sbin/plugind
 	rm -f $(PLUGINS:%=$(D)$(libdir)/kplug/plugins/%.so) \
 		$(PLUGINS:%=$(D)$(libdir)/kplug/plugins.d/%.json)
+	rm -f $(D)$(libdir)/libkplug.so $(D)$(libdir)/$(SONAME) \
+		$(D)$(libdir)/libkplug.so.$(VERSION) $(D)$(libdir)/pkgconfig/kplug.pc
 	rm -rf $(D)$(libexecdir)/kplug $(D)$(datadir)/kplug $(D)$(prefix)/include/kplug
-	-rmdir $(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d $(D)$(libdir)/kplug \
+	-rmdir $(D)$(libdir)/pkgconfig $(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d $(D)$(libdir)/kplug \
 		$(D)$(sysconfdir)/kplug/plugins.d $(D)$(sysconfdir)/kplug 2>/dev/null
 
 # ---- hygiene ----------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 #include "cmd/command.h"
 #include "cmd/field.h"
+#include "cmd/holds.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
 #include "cmd/solution.h"
@@ -123,7 +124,21 @@ static int put_disabled(struct session *session, const char *name, const json_t 
 		field_is(now, "state", "disabled")
 			? " for good, which stays so with --runtime"
 			: "");
+	holds_put(session, reply);
 	return KP_EXIT_OK;
+}
+
+/* All are off before the first is waited for. */
+static int wait_for_all(struct session *session)
+{
+	const struct arguments *arguments = &session->arguments;
+	int status = KP_EXIT_OK;
+	if (!arguments_has(arguments, "wait"))
+		return KP_EXIT_OK;
+	for (size_t i = 0; status == KP_EXIT_OK && i < arguments->n_words; i++)
+		status = holds_wait(session, arguments->words[i],
+			json_array_get(session->output.changes, i));
+	return status;
 }
 
 static int disable_each(struct session *session, bool *as_asked)
@@ -145,7 +160,7 @@ static int disable_each(struct session *session, bool *as_asked)
 		if (status != KP_EXIT_OK)
 			return status;
 	}
-	return KP_EXIT_OK;
+	return wait_for_all(session);
 }
 
 static int run_disable(struct session *session)
@@ -328,6 +343,7 @@ static int run_is_enabled(struct session *session)
 static const struct option options[] = {
 	{"reason", "TEXT", "why, for those who ask later", false},
 	{"runtime", NULL, "until plugind ends, not for good", false},
+	HOLDS_WAIT_OPTION,
 	SOLUTION_OPTION,
 	{NULL, NULL, NULL, false},
 };
@@ -345,6 +361,9 @@ const struct command disable_command = {
 	.summary = "Turn plugins or kernels off",
 	.help = "Holds for every selection from now on, by no name or override is the "
 		"kernel selected, and survives a restart unless --runtime is given. "
+		"Applications that are attached obey with their next call; says who "
+		"holds it (a captured graph, a plan, a prepared weight): exit status 6 "
+		"with --wait while anybody does. "
 		"Nothing is changed where one of several names is not known. With "
 		"several names --json prints {\"changes\": [...]}; where one fails all "
 		"the same, the error has \"changes\".",

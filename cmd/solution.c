@@ -6,6 +6,7 @@
 
 #include "cmd/command.h"
 #include "cmd/field.h"
+#include "cmd/holds.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
 
@@ -47,16 +48,18 @@ static int put_change(
 {
 	owned_json *reply = NULL;
 	int status = ask(session, question, &reply);
+	if (status == KP_EXIT_OK && arguments_has(&session->arguments, "wait"))
+		status = holds_wait(session, NULL, reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	if (session->output.json)
 		return output_json(reply);
-	if (!session->output.quiet)
-		output_line(&session->output, TONE_PLAIN, "%s, solution %s: %s%s",
-			field_text(reply, "name", "?"),
-			field_text(reply, "solution", "?"),
-			json_is_true(json_object_get(reply, "changed")) ? "" : "already ",
-			word);
+	if (session->output.quiet)
+		return KP_EXIT_OK;
+	output_line(&session->output, TONE_PLAIN, "%s, solution %s: %s%s",
+		field_text(reply, "name", "?"), field_text(reply, "solution", "?"),
+		json_is_true(json_object_get(reply, "changed")) ? "" : "already ", word);
+	holds_put(session, reply);
 	return KP_EXIT_OK;
 }
 

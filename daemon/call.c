@@ -125,6 +125,11 @@ static void finish(struct call *call, char *message, size_t size)
 	call_free(call);
 }
 
+int call_socket(const struct call *call)
+{
+	return call->client ? client_socket(call->client) : -1;
+}
+
 /* Takes `parameters`. */
 static char *print_reply(json_t *parameters, size_t *size)
 {
@@ -177,15 +182,26 @@ void call_reply_text(struct call *call, const char *parameters, size_t size)
 	finish(call, message, total);
 }
 
-void call_reply_continues(struct call *call, json_t *parameters)
+bool call_reply_with(
+	struct call *call, json_t *parameters, const int *fds, size_t n_fds)
 {
 	size_t size = 0;
 	char *message =
 		parameters && call->more ? kp_reply_print(parameters, true, &size) : NULL;
+	bool is_sent = message && call->client && !call->oneway;
+
 	json_decref(parameters);
+	if (is_sent)
+		client_send_with(call->client, message, size, fds, n_fds);
+	else
+		free(message);
+	return is_sent;
+}
+
+void call_reply_continues(struct call *call, json_t *parameters)
+{
 	/* One that is lost to want of memory is progress only. */
-	if (message)
-		send_message(call, message, size);
+	(void)call_reply_with(call, parameters, NULL, 0);
 }
 
 void call_fail_with(struct call *call, const char *error, json_t *parameters)

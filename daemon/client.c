@@ -15,6 +15,7 @@
 
 #include "daemon/call.h"
 #include "daemon/daemon.h"
+#include "daemon/outbox.h"
 #include "daemon/wire.h"
 #include "lib/frame.h"
 #include "lib/message.h"
@@ -24,12 +25,6 @@ enum {
 	UNSENT_HIGH = 1 << 20,	 /* then its next call waits */
 	CALLS_A_TURN = 32,	 /* then others have theirs */
 	DISCARD_MOST = 64 << 20, /* read and dropped after an error that ends it */
-};
-
-struct out {
-	struct out *next;
-	size_t size, sent;
-	char *bytes;
 };
 
 struct client {
@@ -48,8 +43,7 @@ struct client {
 	struct call *call; /* under way */
 	const char *asked; /* its text while it is in `in`, or NULL */
 	size_t asked_size;
-	struct out *first, *last;
-	size_t unsent;
+	struct outbox out;
 	size_t discarded;
 	struct wire_fds fds; /* that came with what is in `in` */
 	bool has_frames;     /* there may be a whole message in `in` */
@@ -71,14 +65,19 @@ unsigned client_uid(const struct client *client)
 	return client->uid;
 }
 
+int client_socket(const struct client *client)
+{
+	return client->fd;
+}
+
 uint64_t client_silent_since(const struct client *client)
 {
-	return client->call || client->first ? UINT64_MAX : client->heard_ms;
+	return client->call || client->out.first ? UINT64_MAX : client->heard_ms;
 }
 
 size_t client_unread(const struct client *client)
 {
-	return client->unsent;
+	return client->out.unsent;
 }
 
 static void client_free(uv_handle_t *handle)
@@ -87,12 +86,7 @@ static void client_free(uv_handle_t *handle)
 	(void)close(client->fd);
 	kp_frame_finish(&client->in);
 	wire_fds_close(&client->fds);
-	while (client->first) {
-		struct out *out = client->first;
-		client->first = out->next;
-		free(out->bytes);
-		free(out);
-	}
+	outbox_finish(&client->out);
 	free(client);
 }
 
@@ -112,43 +106,20 @@ void client_close(struct client *client)
 
 /* ---- bytes out ---- */
 
-static int flush(struct client *client)
-{
-	while (client->first) {
-		struct out *out = client->first;
-		ssize_t n = send(client->fd, out->bytes + out->sent,
-			out->size - out->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN ? 0 : -1;
-		out->sent += (size_t)n;
-		client->unsent -= (size_t)n;
-		if (out->sent < out->size)
-			continue;
-		client->first = out->next;
-		if (!client->first)
-			client->last = NULL;
-		free(out->bytes);
-		free(out);
-	}
-	return 0;
-}
-
 static void on_poll(uv_poll_t *poll, int status, int events);
 
 /* Polls for what can be done now, and for nothing else: events are by level. */
 static void poll_again(struct client *client)
 {
-	int events = client->first || client->has_frames ? UV_WRITABLE : 0;
+	int events = client->out.first || client->has_frames ? UV_WRITABLE : 0;
 
 	if (client->closing)
 		return;
 	if (client->call)
 		events |= client->ended || client->half ? 0 : UV_DISCONNECT;
-	else if (!client->ended && client->unsent < UNSENT_HIGH)
+	else if (!client->ended && client->out.unsent < UNSENT_HIGH)
 		events |= UV_READABLE;
-	if (client->call && !client->first)
+	if (client->call && !client->out.first)
 		events &= ~UV_WRITABLE;
 	if (client->broken)
 		events = UV_READABLE | UV_WRITABLE;
@@ -174,32 +145,27 @@ static void break_off(struct client *client, const char *why)
 	poll_again(client);
 }
 
-void client_send(struct client *client, char *message, size_t size)
+void client_send_with(struct client *client, char *message, size_t size, const int *fds,
+	size_t n_fds)
 {
-	struct out *out = message ? malloc(sizeof(*out)) : NULL;
-
-	if (!out) {
+	if (client->closing || client->broken || size > UNSENT_MOST - client->out.unsent) {
 		free(message);
-		break_off(client, "memory is exhausted");
-		return;
-	}
-	if (client->closing || client->broken || size > UNSENT_MOST - client->unsent) {
-		free(message);
-		free(out);
 		break_off(client, "it does not read its replies");
 		return;
 	}
-	*out = (struct out){.size = size, .bytes = message};
-	if (client->last)
-		client->last->next = out;
-	else
-		client->first = out;
-	client->last = out;
-	client->unsent += size;
-	if (flush(client) < 0)
+	if (!outbox_add(&client->out, message, size, fds, n_fds)) {
+		break_off(client, "memory or descriptors are exhausted");
+		return;
+	}
+	if (outbox_flush(&client->out, client->fd) < 0)
 		break_off(client, NULL);
 	else if (!client->running)
 		poll_again(client);
+}
+
+void client_send(struct client *client, char *message, size_t size)
+{
+	client_send_with(client, message, size, NULL, 0);
 }
 
 void client_keep(struct client *client, const char *message, size_t size)
@@ -220,7 +186,7 @@ static bool send_kept(struct client *client, const char *text, size_t size)
 	if (!kept)
 		return false;
 	/* In one piece as a rule: only what the socket does not take is copied. */
-	ssize_t n = client->first
+	ssize_t n = client->out.first
 			    ? 0
 			    : send(client->fd, kept, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 	size_t sent = n > 0 ? (size_t)n : 0;
@@ -366,7 +332,7 @@ static void run_calls(struct client *client)
 	for (int turn = 0; turn < CALLS_A_TURN; turn++) {
 		size_t size;
 		if (client->closing || client->broken || client->call ||
-			client->last_call || client->unsent >= UNSENT_HIGH)
+			client->last_call || client->out.unsent >= UNSENT_HIGH)
 			break;
 		const char *text = kp_frame_next(&client->in, &size);
 		client->has_frames = text != NULL;
@@ -378,7 +344,7 @@ static void run_calls(struct client *client)
 	if (client->last_call)
 		client->has_frames = false;
 	if (!client->closing && client->ended && !client->call && !client->has_frames &&
-		!client->first)
+		!client->out.first)
 		client_close(client);
 	poll_again(client);
 }
@@ -410,11 +376,11 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 	if (client->closing)
 		return;
-	if (status < 0 || client->broken || flush(client) < 0) {
+	if (status < 0 || client->broken || outbox_flush(&client->out, client->fd) < 0) {
 		client_close(client);
 		return;
 	}
-	if (client->call && !client->first)
+	if (client->call && !client->out.first)
 		call_drained(client->call);
 	if (events & UV_DISCONNECT && client->call)
 		look_whether_gone(client);

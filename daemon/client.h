@@ -35,6 +35,9 @@ void client_close(struct client *client);
 
 /* Queues a whole message, malloc'ed, and takes it; NULL closes the connection. */
 void client_send(struct client *client, char *message, size_t size);
+/* The same with descriptors, at most OUTBOX_FDS; they stay the caller's. */
+void client_send_with(struct client *client, char *message, size_t size, const int *fds,
+	size_t n_fds);
 /*
  * The message answers this very call again, from whomever, until the generation changes.
  * Only of a call that is answered at once, and by nothing but generation and text.
@@ -45,6 +48,7 @@ void client_answered(struct client *client);
 
 enum role client_role(const struct client *client);
 unsigned client_uid(const struct client *client);
+int client_socket(const struct client *client); /* borrowed */
 /* When it last sent something (of uv_now); UINT64_MAX while it waits for a reply. */
 uint64_t client_silent_since(const struct client *client);
 

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/attached.h"
+#include "daemon/control.h"
 #include "daemon/decision.h"
 #include "daemon/devices.h"
 #include "daemon/event.h"
@@ -47,6 +49,7 @@ const struct kp_table *daemon_table(struct daemon *daemon)
 		generation_publish(&daemon->generation, daemon->registry, &diag) < 0)
 		log_diag(&daemon->log, LOG_ERROR, &diag);
 	event_generation(daemon);
+	attached_follow(daemon->attached);
 	return &daemon->generation.table;
 }
 
@@ -72,6 +75,7 @@ void daemon_changed(struct daemon *daemon)
 	/* Those who watch learn of a generation when there is one, not when one asks. */
 	if (monitors_are_there(daemon->monitors))
 		daemon_table(daemon);
+	attached_note(daemon->attached);
 	waits_look(daemon);
 }
 
@@ -151,6 +155,7 @@ static void close_everything(struct daemon *daemon)
 	daemon->closing = true;
 	server_close(daemon->server);
 	daemon->server = NULL;
+	attached_close(daemon->attached);
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
 	scan_close(daemon->scan);
@@ -182,7 +187,9 @@ static void daemon_finish(struct daemon *daemon)
 	devices_free(daemon->devices);
 	monitors_free(daemon->monitors);
 	events_free(daemon->events);
+	attached_free(daemon->attached);
 	generation_finish(&daemon->generation);
+	control_free(daemon->control);
 	kp_registry_free(daemon->registry);
 	kp_decisions_finish(&daemon->decisions);
 	kp_families_finish(&daemon->families);
@@ -362,7 +369,12 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 	daemon->events = events_new();
 	daemon->monitors = daemon->events ? monitors_new(daemon) : NULL;
 	daemon->failures = json_object();
-	return daemon->monitors && daemon->failures ? 0 : kp_diag_no_memory(diag);
+	daemon->attached = attached_new(daemon);
+	if (!daemon->monitors || !daemon->failures || !daemon->attached)
+		return kp_diag_no_memory(diag);
+	daemon->control = control_new(events_boot(daemon->events), diag);
+	daemon->generation.control = daemon->control;
+	return daemon->control ? 0 : -1;
 }
 
 static int start(struct daemon *daemon, struct kp_diag *diag)

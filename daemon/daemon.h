@@ -19,7 +19,9 @@
 #include "lib/platform.h"
 #include "lib/registry.h"
 
+struct attached;
 struct bench;
+struct control;
 struct devices;
 struct events;
 struct idl;
@@ -47,6 +49,8 @@ struct daemon {
 	struct generation generation;
 	struct waits waits;
 	struct events *events;
+	struct control *control;
+	struct attached *attached;
 	struct monitors *monitors;
 	struct state *state;
 	struct server *server;

@@ -2,6 +2,7 @@
 /* All or nothing for decisions. */
 #include "daemon/decision.h"
 
+#include "daemon/attached.h"
 #include "daemon/daemon.h"
 #include "daemon/event.h"
 
@@ -18,6 +19,7 @@ static int bring_in_force(
 	if (generation_publish(&daemon->generation, daemon->registry, diag) < 0)
 		return -1;
 	event_generation(daemon);
+	attached_follow(daemon->attached);
 	return 0;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/control.h"
+
 static void drop_texts(struct generation *generation)
 {
 	for (size_t i = 0; i < GENERATION_TEXTS; i++) {
@@ -25,7 +27,27 @@ int generation_publish(
 	drop_texts(generation);
 	(void)kp_registry_latest(registry, &generation->table);
 	generation->number++;
+	control_follow(generation->control, &generation->table, generation->number);
 	return 0;
+}
+
+int generation_overtake(struct generation *generation, struct kp_registry *registry,
+	uint64_t seen, struct kp_diag *diag)
+{
+	uint64_t before = generation->number;
+
+	if (seen < before)
+		return 0;
+	if (seen >= GENERATION_MOST)
+		return kp_diag_set(diag, "bad_generation", "seen",
+			"seen: %llu is no generation of a plugind",
+			(unsigned long long)seen);
+	generation->number = seen;
+	kp_registry_touch(registry);
+	if (generation_publish(generation, registry, diag) == 0)
+		return 0;
+	generation->number = before;
+	return -1;
 }
 
 void generation_keep(

@@ -14,6 +14,8 @@
 #include "lib/registry.h"
 #include "lib/table.h"
 
+struct control;
+
 enum generation_text { GENERATION_LIST, GENERATION_KERNELS, GENERATION_TEXTS };
 
 struct generation {
@@ -23,7 +25,8 @@ struct generation {
 		char *text;
 		size_t size;
 	} texts[GENERATION_TEXTS];
-	struct answers answers; /* whole messages, by the text of calls */
+	struct answers answers;	 /* whole messages, by the text of calls */
+	struct control *control; /* follows each; borrowed, or NULL */
 };
 
 /*
@@ -32,6 +35,14 @@ struct generation {
  */
 int generation_publish(struct generation *generation, struct kp_registry *registry,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * The same, and higher than `seen`, which processes have seen of a daemon before: none
+ * of them takes this one for that. Code bad_generation: too high to be one.
+ */
+#define GENERATION_MOST (UINT64_C(1) << 53)
+int generation_overtake(struct generation *generation, struct kp_registry *registry,
+	uint64_t seen, struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /* Keeps a text until the next generation; takes it, also when it is NULL. */
 void generation_keep(

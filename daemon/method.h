@@ -25,7 +25,8 @@ struct method {
 /* Row tables, each ended by a row without a name. */
 extern const struct method method_list[], method_select[], method_decide[],
 	method_reload[], method_status[], method_bench[], method_devices[],
-	method_verify[], method_pin[], method_monitor[], method_load[], method_logs[];
+	method_verify[], method_pin[], method_monitor[], method_load[], method_logs[],
+	method_attach[], method_fingerprint[];
 
 /* Fails a call whose plan (bench_plan.h) could not be made; offers the nearest operation.
  */
@@ -54,6 +55,8 @@ const json_t *call_parameters(const struct call *call);
 bool call_wants_more(const struct call *call);
 enum role call_role(const struct call *call);
 unsigned call_uid(const struct call *call);
+/* Of the client, borrowed; -1 when it has gone. */
+int call_socket(const struct call *call);
 
 /*
  * The last reply: takes `parameters`. The call is gone afterwards. NULL
@@ -69,6 +72,12 @@ void call_reply_text(struct call *call, const char *parameters, size_t size);
 void call_reply_lasting(struct call *call, json_t *parameters);
 /* One of several; only with more. */
 void call_reply_continues(struct call *call, json_t *parameters);
+/*
+ * The same with descriptors (at most OUTBOX_FDS), which stay the caller's. False: it is
+ * lost, for want of memory or because nobody is there.
+ */
+bool call_reply_with(
+	struct call *call, json_t *parameters, const int *fds, size_t n_fds);
 /*
  * An error by its code (kp_error_name). Also the last reply. nearest may be NULL: what
  * the message offers at its end, if anything.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/attached.h"
 #include "daemon/change.h"
 #include "daemon/daemon.h"
 #include "daemon/holding.h"
@@ -39,7 +40,8 @@ static void answer_disable(struct daemon *daemon, struct call *call)
 		.kind = "disable",
 		.what = runtime ? "disabled until the next start" : "disabled",
 		.reason = reason ? reason : "",
-		.keep = !runtime};
+		.keep = !runtime,
+		.tell = attached_add};
 
 	if (solution_is_meant(call)) {
 		solution_disable(daemon, call);

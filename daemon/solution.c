@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/attached.h"
 #include "daemon/change.h"
 #include "daemon/daemon.h"
 #include "daemon/method.h"
@@ -69,7 +70,8 @@ void solution_disable(struct daemon *daemon, struct call *call)
 		.what = runtime ? "solution disabled until the next start"
 				: "solution disabled",
 		.reason = reason ? reason : "",
-		.keep = !runtime};
+		.keep = !runtime,
+		.tell = attached_add_all};
 	if (!wish_has_good_reason(&wish, call))
 		return;
 	wish.members = names_json(&names);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/descriptors.h"
 #include "lib/file.h"
 #include "lib/frame.h"
 #include "lib/owned.h"
@@ -27,6 +28,8 @@ struct kp_client {
 	bool broken; /* replies can no longer be told apart */
 	char *path;
 	struct kp_frame frame;
+	bool keeps; /* what comes along is for kp_client_take_fd */
+	struct kp_descriptors kept;
 };
 
 enum { SENT_AT_ONCE = 1 << 20 };
@@ -179,6 +182,7 @@ void kp_client_close(struct kp_client *client)
 		return;
 	(void)close(client->fd);
 	kp_frame_finish(&client->frame);
+	kp_descriptors_finish(&client->kept);
 	free(client->path);
 	free(client);
 }
@@ -208,6 +212,21 @@ void kp_client_set_timeout(struct kp_client *client, int timeout_ms)
 void kp_client_set_stop(struct kp_client *client, int fd)
 {
 	client->stop = fd;
+}
+
+void kp_client_keep_fds(struct kp_client *client)
+{
+	client->keeps = true;
+}
+
+int kp_client_socket(const struct kp_client *client)
+{
+	return client->fd;
+}
+
+int kp_client_take_fd(struct kp_client *client)
+{
+	return kp_descriptors_take(&client->kept);
 }
 
 /* ---- calling ----------------------------------------------------------------- */
@@ -297,7 +316,9 @@ static int receive(struct kp_client *client, int64_t deadline, struct kp_diag *d
 			client->path, own.message);
 	}
 	for (;;) {
-		ssize_t n = recv(client->fd, space, size, MSG_DONTWAIT);
+		ssize_t n = client->keeps ? kp_descriptors_receive(&client->kept,
+						    client->fd, space, size)
+					  : recv(client->fd, space, size, MSG_DONTWAIT);
 		if (n > 0) {
 			kp_frame_filled(&client->frame, (size_t)n);
 			return 0;

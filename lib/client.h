@@ -64,6 +64,15 @@ int kp_client_next(struct kp_client *client, struct kp_reply_message *reply,
 void kp_client_set_stop(struct kp_client *client, int fd);
 
 /*
+ * Descriptors that come with replies are kept from now on, in their order; without this
+ * they are lost. The next one, the caller's; -1: none.
+ */
+void kp_client_keep_fds(struct kp_client *client);
+int kp_client_take_fd(struct kp_client *client);
+/* The socket; borrowed. */
+int kp_client_socket(const struct kp_client *client);
+
+/*
  * The same as kp_client_call with descriptors that travel with the call, at most
  * KP_SEND_FDS (lib/send.h); they stay the caller's.
  */

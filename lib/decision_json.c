@@ -45,14 +45,22 @@ static json_t *override_json(const struct kp_decision *decision)
 	return json_null();
 }
 
-static json_t *fallback_json(
-	const struct kp_table *table, const struct kp_decision *decision)
+static json_t *fallback_json(const struct kp_table *table,
+	const struct kp_request *request, const struct kp_decision *decision)
 {
+	const struct kp_overlay *overlay = request->overlay;
 	const char *code, *message;
+	struct kp_off off;
 
 	if (decision->fallback_from == SIZE_MAX)
 		return json_null();
-	kp_predicate_is_off(table, decision->fallback_from, &code, &message);
+	if (!kp_predicate_is_off(table, decision->fallback_from, &code, &message) &&
+		overlay &&
+		overlay->is_off(
+			overlay->context, table, decision->fallback_from, &off)) {
+		code = off.code;
+		message = off.message;
+	}
 	return json_pack("{s:o, s:s, s:s}", "kernel",
 		kernel_json(table, decision->fallback_from), "code", code ? code : "",
 		"message", message ? message : "");
@@ -102,6 +110,6 @@ json_t *kp_decision_json(const struct kp_table *table, const struct kp_request *
 		decision->selected == SIZE_MAX ? json_null()
 					       : kp_rank_json(&decision->rank),
 		"override", override_json(decision), "fallback_from",
-		fallback_json(table, decision), "warnings",
+		fallback_json(table, request, decision), "warnings",
 		warnings_json(table, decision));
 }

@@ -75,6 +75,9 @@ enum kp_exit kp_error_exit(const char *error);
  */
 const char *kp_error_name(const char *code);
 
+/* The same text as one that lasts: codes of the list are, others are "failed". */
+const char *kp_error_code(const char *code);
+
 /* {"code","message","object"} of a diagnostic (nearest is added by the caller). */
 json_t *kp_diag_json(const struct kp_diag *diag);
 

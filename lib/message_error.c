@@ -45,6 +45,7 @@ static const char *const argument[] = {
 	"unknown_option",
 	"usage",
 	/* JSON, and a file that was named */
+	"bad_fingerprint",
 	"bad_result",
 	"file_too_large",
 	"foreign_result",
@@ -75,6 +76,7 @@ static const char *const argument[] = {
 	"bad_arch",
 	"bad_dtype",
 	"bad_extent",
+	"bad_generation",
 	"bad_name",
 	"bad_operation",
 	"bad_platform",
@@ -114,6 +116,7 @@ static const char *const argument[] = {
 static const char *const failed[] = {
 	/* the daemon, its files and its children */
 	"already_running",
+	"application_gone",
 	"bad_cache",
 	"bad_decisions",
 	"bad_families_dir",
@@ -124,6 +127,7 @@ static const char *const failed[] = {
 	"bad_policy",
 	"bad_reply",
 	"bad_table",
+	"bad_view",
 	"bad_worker",
 	"cache_damaged",
 	"cancelled",
@@ -256,9 +260,10 @@ static const char *const failed[] = {
 	NULL,
 };
 
-static const char *const not_permitted[] = {"not_permitted", "untrusted_layer", NULL};
+static const char *const not_permitted[] = {"not_permitted", "untrusted_daemon", "untrusted_layer",
+	NULL};
 static const char *const override_ineligible[] = {"override_ineligible", NULL};
-static const char *const timed_out[] = {"timed_out", NULL};
+static const char *const timed_out[] = {"timed_out", "still_held", NULL};
 static const char *const busy[] = {"busy", "bench_busy", NULL};
 
 static const struct {
@@ -287,6 +292,15 @@ enum kp_exit kp_error_exit(const char *error)
 	return strcmp(error, "org.varlink.service.InvalidParameter") == 0
 		       ? KP_EXIT_USAGE
 		       : KP_EXIT_FAILED;
+}
+
+const char *kp_error_code(const char *code)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		for (const char *const *at = rows[i].codes; *at; at++)
+			if (strcmp(*at, code) == 0)
+				return *at;
+	return "failed";
 }
 
 const char *kp_error_name(const char *code)

@@ -130,6 +130,29 @@ static bool check_available(const struct kp_query *query, struct kp_subject *sub
 	return false;
 }
 
+bool kp_predicate_is_overlaid(
+	const struct kp_query *query, size_t kernel, struct kp_off *why)
+{
+	const struct kp_overlay *overlay = query->request->overlay;
+
+	return overlay && overlay->is_off(overlay->context, query->table, kernel, why);
+}
+
+static bool check_overlay(const struct kp_query *query, struct kp_subject *subject,
+	struct kp_exclusions *out)
+{
+	struct kp_off off = {.message = ""};
+
+	if (!kp_predicate_is_overlaid(query, subject->index, out ? &off : NULL))
+		return true;
+	struct kp_exclusion *e = kp_exclude(out, off.code, off.source);
+	if (e) {
+		(void)snprintf(e->required, sizeof(e->required), "usable in this process");
+		memcpy(e->actual, off.message, sizeof(off.message));
+	}
+	return false;
+}
+
 static bool check_signature(const struct kp_query *query, struct kp_subject *subject,
 	struct kp_exclusions *out)
 {
@@ -216,6 +239,7 @@ static const struct {
 	{check_without, 0},
 	{check_state, KP_SKIP_STATE},
 	{check_available, KP_SKIP_STATE},
+	{check_overlay, KP_SKIP_STATE},
 	{check_signature, KP_SKIP_SIGNATURE},
 	{check_solution, 0},
 	{check_layout, 0},
@@ -225,7 +249,7 @@ static const struct {
 	{kp_predicate_revision, KP_SKIP_FIT},
 	{kp_predicate_traits, KP_SKIP_FIT},
 };
-enum { ROWS = sizeof(rows) / sizeof(rows[0]), OWN_ROWS = 4 };
+enum { ROWS = sizeof(rows) / sizeof(rows[0]), OWN_ROWS = 5 };
 
 static struct kp_subject subject_of(const struct kp_query *query, size_t kernel)
 {
@@ -278,7 +302,8 @@ bool kp_predicate_passes(const struct kp_query *query, struct kp_fits *known,
 	struct kp_subject subject = subject_of(query, kernel);
 	return check_without(query, &subject, NULL) &&
 	       check_state(query, &subject, NULL) &&
-	       check_available(query, &subject, NULL);
+	       check_available(query, &subject, NULL) &&
+	       check_overlay(query, &subject, NULL);
 }
 
 bool kp_predicate_is_off(const struct kp_table *table, size_t kernel, const char **code,

@@ -8,6 +8,7 @@
  *   plugin_disabled, kernel_disabled, plugin_failed, plugin_rejected,
  *   quarantined, pending, plugin_masked, plugin_missing   its state
  *   unavailable           the probe said no
+ *   and what an overlay of the request says (lib/host/outlook.h)
  *   signature             none of its signatures is the one asked for
  *   solution, layout, missing_feature   what the request demands
  *   device_kind, vendor, machine, min_arch, max_arch, arch_unknown,
@@ -90,6 +91,9 @@ bool kp_predicate_passes(const struct kp_query *query, struct kp_fits *known,
  */
 bool kp_predicate_is_off(const struct kp_table *table, size_t kernel, const char **code,
 	const char **message);
+/* Does the request's overlay turn it off? why may be NULL. */
+bool kp_predicate_is_overlaid(
+	const struct kp_query *query, size_t kernel, struct kp_off *why);
 
 /* What the rows see. */
 struct kp_subject {

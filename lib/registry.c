@@ -138,6 +138,11 @@ void kp_registry_platform_changed(struct kp_registry *registry)
 	registry->dirty = true;
 }
 
+void kp_registry_touch(struct kp_registry *registry)
+{
+	registry->dirty = true;
+}
+
 bool kp_registry_is_dirty(const struct kp_registry *registry)
 {
 	return registry->dirty;

@@ -114,6 +114,9 @@ void kp_registry_platform_changed(struct kp_registry *registry);
  */
 int kp_registry_pack(struct kp_registry *registry) __attribute__((warn_unused_result));
 
+/* The next table is another one although nothing has changed. */
+void kp_registry_touch(struct kp_registry *registry);
+
 /* Has anything changed since the last kp_registry_publish? */
 bool kp_registry_is_dirty(const struct kp_registry *registry);
 

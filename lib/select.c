@@ -147,7 +147,8 @@ static bool fell_back(const struct kp_query *query, size_t kernel)
 {
 	const char *code, *message;
 
-	return kp_predicate_is_off(query->table, kernel, &code, &message) &&
+	return (kp_predicate_is_off(query->table, kernel, &code, &message) ||
+		       kp_predicate_is_overlaid(query, kernel, NULL)) &&
 	       kp_predicate_check(
 		       query, kernel, KP_SKIP_STATE | KP_SKIP_SIGNATURE, NULL, NULL);
 }

@@ -42,6 +42,20 @@ struct kp_asked_trait {
 	struct kp_scalar values[16];
 };
 
+/*
+ * What the asking process knows beyond the table: kernels that are off for it. is_off
+ * says so, and why where `off` is not NULL: code and source are static.
+ */
+struct kp_off {
+	const char *code, *source;
+	char message[256];
+};
+struct kp_overlay {
+	void *context;
+	bool (*is_off)(void *context, const struct kp_table *table, size_t kernel,
+		struct kp_off *off);
+};
+
 /* Zero it, then fill; or kp_request_from_json. Strings are borrowed. */
 struct kp_request {
 	const char *operation;
@@ -59,6 +73,7 @@ struct kp_request {
 	const struct kp_platform *on; /* NULL: the table's own devices */
 	size_t n_without;
 	const char *without[32];
+	const struct kp_overlay *overlay; /* or NULL */
 	/* owned by requests that were read from JSON */
 	json_t *root;
 	struct kp_platform *platform;

@@ -63,6 +63,8 @@ void kp_build_kernel(struct kp_build *build, const struct kp_spec *spec,
  */
 int kp_build_finish(struct kp_build *build, uint64_t generation, void **bytes,
 	size_t *size, struct kp_diag *diag) __attribute__((warn_unused_result));
+/* Instead of it: drops what was written. */
+void kp_build_free(struct kp_build *build);
 
 /* For the units that write sections. */
 uint32_t kp_build_text(struct kp_build *build, const char *text);

@@ -72,7 +72,7 @@ static int write_table(const struct kp_build *build, uint64_t generation, void *
 	return 0;
 }
 
-static void build_free(struct kp_build *build)
+void kp_build_free(struct kp_build *build)
 {
 	for (unsigned s = 0; s < KP_SECTIONS; s++)
 		kp_intern_finish(&build->sections[s]);
@@ -94,6 +94,6 @@ int kp_build_finish(struct kp_build *build, uint64_t generation, void **bytes,
 		say_why_failed(build, diag);
 	else
 		result = write_table(build, generation, bytes, size, diag);
-	build_free(build);
+	kp_build_free(build);
 	return result;
 }

@@ -38,6 +38,7 @@ KPLUG_PLUGIN_NOTE("%(note)s");
 static int run(const struct kp_call *call)
 {
 	(void)call;
+	%(body)s
 	return KP_OK;
 }
 static int available(const struct kp_device *device, struct kp_error *error)
@@ -52,7 +53,7 @@ static const struct kp_kernel kernel = {KP_SIZED(struct kp_kernel), .run = run,
 %(entries)s
 static const struct kp_entry *const entries[] = {%(names)s};
 KPLUG_PLUGIN_EXPORT const struct kp_plugin kplug_plugin = {KP_SIZED(struct kp_plugin),
-	KP_ABI_MAJOR, KP_ABI_MINOR, 0, %(count)d, entries, 0, 0};
+	KP_ABI_MAJOR, KP_ABI_MINOR, 0, %(count)d, entries, %(start)s, 0};
 """
 ENTRY = (
     "static const struct kp_entry entry%d = {KP_SIZED(struct kp_entry),"
@@ -77,8 +78,13 @@ def kernel(name="square", operation="elementwise/square", priority=10, **more):
     }
 
 
-def make_plugin(path, name, kernels=None, before="", available="", **note):
-    """Compiles a plugin to `path`, atomically. Its kernels do nothing."""
+def make_plugin(
+    path, name, kernels=None, before="", available="", body="", start="0", flags=(), **note
+):
+    """Compiles a plugin to `path`, atomically. Its kernels do what `body` says: nothing.
+
+    start: a function that `before` defines
+    """
     kernels = [kernel()] if kernels is None else kernels
     note = {"name": name, "version": "1.0.0", "kernels": kernels, **note}
     with tempfile.TemporaryDirectory(prefix="kplug-make.") as place:
@@ -87,6 +93,8 @@ def make_plugin(path, name, kernels=None, before="", available="", **note):
         source = PLUGIN % {
             "before": before,
             "available": available,
+            "body": body,
+            "start": start,
             "note": "note.json",
             "entries": "\n".join(ENTRY % (i, k["name"]) for i, k in enumerate(kernels)),
             "names": ", ".join(f"&entry{i}" for i in range(len(kernels))) or "0",
@@ -99,7 +107,8 @@ def make_plugin(path, name, kernels=None, before="", available="", **note):
         script = os.path.join(include, "kplug", "plugin.map")
         subprocess.run(
             ["cc", "-std=c11", "-w", "-O1", "-fPIC", "-shared", f"-I{include}", f"-Wa,-I{place}"]
-            + [f"-Wl,--version-script={script}", "-o", out, os.path.join(place, "plugin.c")],
+            + [f"-Wl,--version-script={script}", "-o", out, os.path.join(place, "plugin.c")]
+            + list(flags),
             check=True,
         )
         shutil.copy(out, path + ".new")

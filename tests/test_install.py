@@ -55,6 +55,10 @@ class Install(unittest.TestCase):
             "opt/kplug/share/kplug/schemas/note.json",
             "opt/kplug/share/kplug/schemas/reply.List.json",
             "opt/kplug/include/kplug/plugin.h",
+            "opt/kplug/include/kplug/host.h",
+            "opt/kplug/lib/libkplug.so",
+            "opt/kplug/lib/libkplug.so.0",
+            "opt/kplug/lib/pkgconfig/kplug.pc",
         ):
             self.assertIn(path, found)
         self.assertTrue(os.path.isdir(os.path.join(self.root, "opt/etc/kplug/plugins.d")))

@@ -83,6 +83,8 @@ class Replies(unittest.TestCase):
         self.check("reply.Load", "load", library, "--name", "zz", status=1)
         self.check("reply.Unload", "unload", "zz")
         self.check("reply.Logs", "logs", "broken")
+        self.check("reply.Clients", "clients")
+        self.check("reply.Fingerprint", "fingerprint")
 
     def test_what_pluginctl_composes_itself_is_as_published(self):
         self.check("version", "version")

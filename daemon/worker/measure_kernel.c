@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/worker/elf_image.h"
-#include "daemon/worker/floats.h"
+#include "lib/floats.h"
 #include "daemon/worker/note_elf.h"
 #include "lib/abi.h"
 #include "lib/file.h"
@@ -338,7 +338,7 @@ static __attribute__((noinline)) void soil_stack(void)
 
 int measure_kernel_run(struct measure_kernel *kernel, struct kp_diag *diag)
 {
-	struct floats before = floats_now(), after;
+	struct kp_floats before = kp_floats_now(), after;
 
 	kp_error_reset(&kernel->error);
 	if (soil(kernel, kernel->workspace, diag) < 0)
@@ -346,10 +346,10 @@ int measure_kernel_run(struct measure_kernel *kernel, struct kp_diag *diag)
 	if (kernel->dirty)
 		soil_stack();
 	int status = measure_kernel_call(kernel);
-	after = floats_now();
-	if (!floats_equal(&before, &after)) {
+	after = kp_floats_now();
+	if (!kp_floats_equal(&before, &after)) {
 		kernel->changes_floats = true;
-		floats_restore(&before);
+		kp_floats_restore(&before);
 	}
 	if (measure_kernel_judge(kernel, "run", status, diag) < 0)
 		return -1;

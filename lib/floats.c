@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The control registers of each machine. */
-#include "daemon/worker/floats.h"
+#include "lib/floats.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -8,15 +8,15 @@
 /* MXCSR but for its six sticky flags, and the control word of the x87. */
 static const uint32_t flags = 0x3f;
 
-struct floats floats_now(void)
+struct kp_floats kp_floats_now(void)
 {
 	uint16_t word;
 
 	__asm__ volatile("fnstcw %0" : "=m"(word));
-	return (struct floats){_mm_getcsr() & ~flags, word};
+	return (struct kp_floats){_mm_getcsr() & ~flags, word};
 }
 
-void floats_restore(const struct floats *floats)
+void kp_floats_restore(const struct kp_floats *floats)
 {
 	uint16_t word = (uint16_t)floats->other;
 
@@ -26,15 +26,15 @@ void floats_restore(const struct floats *floats)
 
 #elif defined(__aarch64__)
 
-struct floats floats_now(void)
+struct kp_floats kp_floats_now(void)
 {
 	uint64_t control;
 
 	__asm__ volatile("mrs %0, fpcr" : "=r"(control));
-	return (struct floats){control, 0};
+	return (struct kp_floats){control, 0};
 }
 
-void floats_restore(const struct floats *floats)
+void kp_floats_restore(const struct kp_floats *floats)
 {
 	__asm__ volatile("msr fpcr, %0" : : "r"(floats->control));
 }
@@ -43,18 +43,18 @@ void floats_restore(const struct floats *floats)
 #include <fenv.h>
 
 /* Rounding alone is told on every machine. */
-struct floats floats_now(void)
+struct kp_floats kp_floats_now(void)
 {
-	return (struct floats){(uint64_t)fegetround(), 0};
+	return (struct kp_floats){(uint64_t)fegetround(), 0};
 }
 
-void floats_restore(const struct floats *floats)
+void kp_floats_restore(const struct kp_floats *floats)
 {
 	(void)fesetround((int)floats->control);
 }
 #endif
 
-bool floats_equal(const struct floats *a, const struct floats *b)
+bool kp_floats_equal(const struct kp_floats *a, const struct kp_floats *b)
 {
 	return a->control == b->control && a->other == b->other;
 }

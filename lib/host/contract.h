@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Families as plugind tells them, asked once an operation. Knows no table. */
+#ifndef KP_LIB_HOST_CONTRACT_H
+#define KP_LIB_HOST_CONTRACT_H
+
+#include "lib/diag.h"
+#include "lib/family.h"
+#include "lib/host/attach.h"
+
+/* Immutable. */
+struct kp_contract {
+	struct kp_contract *next;
+	bool described; /* false: kernels have the operation, no family does */
+	struct kp_family family;
+	char *operation;
+};
+
+/*
+ * Finds or asks. known: some kernel has the operation, so that it is no mistake when no
+ * family describes it. The list is its owner's, who serializes. Codes unknown_operation
+ * (with the nearest), those of kp_attach_ask and kp_family_parse. NULL on failure.
+ */
+const struct kp_contract *kp_contract_get(struct kp_contract **list,
+	struct kp_attach *attach, const char *operation, bool known,
+	struct kp_diag *diag);
+void kp_contracts_free(struct kp_contract *list);
+
+#endif

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/* Predicates out of the table's records, values out of the family's dims. */
+#include "lib/host/ladder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/hash.h"
+#include "lib/query.h"
+
+enum { NO_DIM = -1, FACTORS = 8 };
+
+/* A dim's extent, or a number where there is none. */
+struct factor {
+	int dim;
+	double number;
+};
+
+/* A product of extents over another; a dim is the product of itself. */
+struct source {
+	size_t n_times, n_over;
+	struct factor times[FACTORS], over[FACTORS];
+};
+
+/* The value of a dim or of a derived value must pass all of it. */
+struct kp_step_of {
+	struct source source;
+	bool is_rule; /* other than the family's default: the bit says "deviates" */
+	bool required, has_in;
+	struct kp_trait trait; /* without name and list */
+	double preset;
+	size_t n_in;
+	double *in;
+};
+
+/* ---- values ------------------------------------------------------------------------ */
+
+static int dim_of(const struct kp_family *family, const char *name)
+{
+	for (size_t i = 0; i < family->dims.count; i++)
+		if (strcmp(family->dims.items[i], name) == 0)
+			return (int)i;
+	return NO_DIM;
+}
+
+static bool product(
+	const struct factor *factors, size_t count, const int64_t *dims, double *out)
+{
+	double value = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		int dim = factors[i].dim;
+		if (dim != NO_DIM && dims[dim] < 0)
+			return false;
+		value *= dim == NO_DIM ? factors[i].number : (double)dims[dim];
+	}
+	*out = value;
+	return true;
+}
+
+/* As lib/query_value.c works it out from the table. */
+static bool value_of(const struct source *source, const int64_t *dims, double *value)
+{
+	double times, over;
+
+	if (!product(source->times, source->n_times, dims, &times) ||
+		!product(source->over, source->n_over, dims, &over) || over == 0)
+		return false;
+	*value = times / over;
+	return isfinite(*value);
+}
+
+static bool is_in(const struct kp_step_of *step, double value)
+{
+	for (size_t i = 0; i < step->n_in; i++)
+		if (step->in[i] == value)
+			return true;
+	return !step->has_in;
+}
+
+static bool accepts(const struct kp_step_of *step, double value)
+{
+	const struct kp_trait *trait = &step->trait;
+
+	if (step->is_rule)
+		return value != step->preset;
+	return is_in(step, value) && !(trait->has_min && value < trait->min) &&
+	       !(trait->has_max && value > trait->max) &&
+	       !(trait->has_multiple &&
+		       !kp_scalar_is_multiple(value, trait->multiple_of));
+}
+
+static bool holds(const struct kp_step_of *step, const int64_t *dims)
+{
+	double value;
+
+	if (value_of(&step->source, dims, &value))
+		return accepts(step, value);
+	return !step->is_rule && !step->required;
+}
+
+/* ---- compiling --------------------------------------------------------------------- */
+
+static bool read_term(const struct kp_family *family, const struct kp_term *term,
+	struct factor *factors, size_t *count)
+{
+	if (term->count > FACTORS)
+		return false;
+	for (size_t i = 0; i < term->count; i++) {
+		const char *name = term->factors[i].name;
+		factors[i].dim = name ? dim_of(family, name) : NO_DIM;
+		factors[i].number = term->factors[i].number;
+		if (name && factors[i].dim == NO_DIM)
+			return false;
+	}
+	*count = term->count;
+	return true;
+}
+
+/*
+ * What a name means for a call: a dim, a derived value, or a trait that is one of them.
+ * *known is false for one that no step can hold.
+ */
+static bool find_source(const struct kp_family *family, const char *name,
+	struct source *source, bool *known)
+{
+	const struct kp_trait_rule *rule = kp_family_trait(family, name);
+
+	if (rule && rule->dim)
+		name = rule->dim;
+	*source = (struct source){.n_times = 1, .times = {{dim_of(family, name), 0}}};
+	*known = true;
+	if (source->times[0].dim != NO_DIM)
+		return true;
+	for (size_t i = 0; i < family->n_derived; i++) {
+		const struct kp_derived *derived = &family->derived[i];
+		if (strcmp(derived->name, name) != 0)
+			continue;
+		*known = read_term(family, &derived->times, source->times,
+				 &source->n_times) &&
+			 read_term(family, &derived->over, source->over, &source->n_over);
+		return true;
+	}
+	return false;
+}
+
+static bool is_given(const struct kp_request *request, const char *name)
+{
+	for (size_t i = 0; i < request->n_traits; i++)
+		if (strcmp(request->traits[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool are_fixed(
+	const struct factor *factors, size_t count, const struct kp_bounds *bounds)
+{
+	for (size_t i = 0; i < count; i++)
+		if (factors[i].dim != NO_DIM &&
+			bounds->least[factors[i].dim] != bounds->most[factors[i].dim])
+			return false;
+	return true;
+}
+
+static bool is_dim(const struct source *source)
+{
+	return source->n_times == 1 && source->n_over == 0 &&
+	       source->times[0].dim != NO_DIM;
+}
+
+/* A least and a most are alike between two extents where they are alike at both. */
+static bool is_decided(const struct kp_step_of *step, const struct kp_bounds *bounds)
+{
+	const struct source *source = &step->source;
+	const struct kp_trait *trait = &step->trait;
+
+	/* One extent is all that calls have: what holds for it holds for all. */
+	if (are_fixed(source->times, source->n_times, bounds) &&
+		are_fixed(source->over, source->n_over, bounds))
+		return true;
+	if (!is_dim(source) || step->is_rule || step->has_in || trait->has_multiple)
+		return false;
+	double least = (double)bounds->least[source->times[0].dim];
+	double most = (double)bounds->most[source->times[0].dim];
+	bool all = (!trait->has_min || least >= trait->min) &&
+		   (!trait->has_max || most <= trait->max);
+	bool none = (trait->has_min && most < trait->min) ||
+		    (trait->has_max && least > trait->max);
+	return all || none;
+}
+
+/* Extents are numbers: a text or a truth in a list is none of them. */
+static int read_list(const struct kp_table *table, struct kp_list list,
+	struct kp_step_of *step, struct kp_diag *diag)
+{
+	step->has_in = list.count > 0;
+	step->in = calloc(list.count + 1, sizeof(*step->in));
+	if (!step->in)
+		return kp_diag_no_memory(diag);
+	for (size_t i = 0; i < list.count; i++) {
+		struct kp_scalar scalar;
+		kp_table_scalar(table, kp_list_get(list, i), &scalar);
+		if (scalar.kind == KP_SCALAR_NUMBER)
+			step->in[step->n_in++] = scalar.number;
+	}
+	return 0;
+}
+
+static int read_trait(const struct kp_table *table, const unsigned char *record,
+	struct kp_step_of *step, struct kp_diag *diag)
+{
+	unsigned bits = record[KP_TRAIT_BITS];
+
+	step->required = bits & KP_TRAIT_REQUIRED;
+	step->trait = (struct kp_trait){
+		.has_min = bits & KP_TRAIT_HAS_MIN,
+		.has_max = bits & KP_TRAIT_HAS_MAX,
+		.has_multiple = bits & KP_TRAIT_HAS_MULTIPLE,
+		.min = kp_load_double(record + KP_TRAIT_MIN),
+		.max = kp_load_double(record + KP_TRAIT_MAX),
+		.multiple_of = kp_load_double(record + KP_TRAIT_MULTIPLE),
+	};
+	return read_list(
+		table, kp_table_list(table, kp_load32(record + KP_TRAIT_IN)), step, diag);
+}
+
+static bool is_source_equal(const struct source *a, const struct source *b)
+{
+	bool equal = a->n_times == b->n_times && a->n_over == b->n_over;
+
+	for (size_t i = 0; equal && i < a->n_times; i++)
+		equal = a->times[i].dim == b->times[i].dim &&
+			(a->times[i].dim != NO_DIM ||
+				a->times[i].number == b->times[i].number);
+	for (size_t i = 0; equal && i < a->n_over; i++)
+		equal = a->over[i].dim == b->over[i].dim &&
+			(a->over[i].dim != NO_DIM ||
+				a->over[i].number == b->over[i].number);
+	return equal;
+}
+
+static bool is_step_equal(const struct kp_step_of *a, const struct kp_step_of *b)
+{
+	const struct kp_trait *x = &a->trait, *y = &b->trait;
+
+	return is_source_equal(&a->source, &b->source) && a->is_rule == b->is_rule &&
+	       a->required == b->required && a->has_in == b->has_in &&
+	       x->has_min == y->has_min && (!x->has_min || x->min == y->min) &&
+	       x->has_max == y->has_max && (!x->has_max || x->max == y->max) &&
+	       x->has_multiple == y->has_multiple &&
+	       (!x->has_multiple || x->multiple_of == y->multiple_of) &&
+	       (!a->is_rule || a->preset == b->preset) && a->n_in == b->n_in &&
+	       (a->n_in == 0 || memcmp(a->in, b->in, a->n_in * sizeof(*a->in)) == 0);
+}
+
+bool kp_ladder_equal(const struct kp_ladder *a, const struct kp_ladder *b)
+{
+	bool equal = a->count == b->count && a->by_dims == b->by_dims &&
+		     a->n_dims == b->n_dims;
+
+	for (size_t i = 0; equal && i < a->count; i++)
+		equal = is_step_equal(&a->steps[i], &b->steps[i]);
+	return equal;
+}
+
+static bool has_step(const struct kp_ladder *ladder, const struct kp_step_of *step)
+{
+	for (size_t i = 0; i < ladder->count; i++)
+		if (is_step_equal(&ladder->steps[i], step))
+			return true;
+	return false;
+}
+
+static int add(struct kp_ladder *ladder, const struct kp_step_of *step,
+	const struct kp_bounds *bounds, struct kp_diag *diag)
+{
+	bool decided = is_decided(step, bounds) || has_step(ladder, step);
+
+	if (decided || ladder->count == KP_LADDER_MOST) {
+		ladder->by_dims |= !decided;
+		free(step->in);
+		return 0;
+	}
+	struct kp_step_of *steps =
+		realloc(ladder->steps, (ladder->count + 1) * sizeof(*steps));
+	if (!steps) {
+		free(step->in);
+		return kp_diag_no_memory(diag);
+	}
+	ladder->steps = steps;
+	steps[ladder->count++] = *step;
+	return 0;
+}
+
+static int add_kernel(struct kp_ladder *ladder, const struct kp_query *query,
+	size_t kernel, const struct kp_family *family, const struct kp_bounds *bounds,
+	struct kp_diag *diag)
+{
+	const struct kp_table *table = query->table;
+	struct kp_list traits = kp_table_list(
+		table, kp_load32(kp_table_kernel(table, kernel) + KP_KERNEL_TRAITS));
+
+	for (size_t i = 0; i < traits.count; i++) {
+		const unsigned char *record =
+			kp_table_record(table, KP_SECTION_TRAITS, kp_list_get(traits, i));
+		const char *name =
+			kp_table_text(table, kp_load32(record + KP_TRAIT_NAME));
+		struct kp_step_of step = {.is_rule = false};
+		bool known;
+		if (is_given(query->request, name) ||
+			!find_source(family, name, &step.source, &known))
+			continue;
+		if (!known) {
+			ladder->by_dims = true;
+			continue;
+		}
+		if (read_trait(table, record, &step, diag) < 0 ||
+			add(ladder, &step, bounds, diag) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A trait that is a dim and has a default excludes kernels that do not declare it. */
+static int add_rules(struct kp_ladder *ladder, const struct kp_query *query,
+	const struct kp_family *family, const struct kp_bounds *bounds,
+	struct kp_diag *diag)
+{
+	for (size_t i = 0; i < family->n_traits; i++) {
+		const struct kp_trait_rule *rule = &family->traits[i];
+		struct kp_step_of step = {.is_rule = true};
+		bool known;
+		if (!rule->dim || !rule->has_preset ||
+			is_given(query->request, rule->name) ||
+			!find_source(family, rule->name, &step.source, &known))
+			continue;
+		ladder->by_dims |= !known;
+		step.preset = rule->preset.number;
+		if (known && add(ladder, &step, bounds, diag) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int compile(struct kp_ladder *ladder, const struct kp_query *query,
+	const struct kp_family *family, const struct kp_bounds *bounds,
+	struct kp_diag *diag)
+{
+	const struct kp_table *table = query->table;
+
+	if (query->entry == SIZE_MAX)
+		return 0;
+	struct kp_list kernels = kp_table_list(table,
+		kp_load32(kp_table_record(table, KP_SECTION_SIGNATURES, query->entry) +
+			  KP_SIGNATURE_KERNELS));
+	for (size_t i = 0; i < kernels.count; i++)
+		if (add_kernel(ladder, query, kp_list_get(kernels, i), family, bounds,
+			    diag) < 0)
+			return -1;
+	return add_rules(ladder, query, family, bounds, diag);
+}
+
+struct kp_ladder *kp_ladder_new(const struct kp_table *table,
+	const struct kp_request *request, const struct kp_family *family,
+	const struct kp_bounds *bounds, struct kp_diag *diag)
+{
+	struct kp_ladder *ladder = calloc(1, sizeof(*ladder));
+
+	if (!ladder) {
+		kp_diag_no_memory(diag);
+		return NULL;
+	}
+	if (!family)
+		return ladder;
+	ladder->n_dims = family->dims.count;
+	struct kp_query *query = kp_query_new(table, request, diag);
+	int result = query ? compile(ladder, query, family, bounds, diag) : -1;
+	free(query);
+	if (result == 0)
+		return ladder;
+	kp_ladder_free(ladder);
+	return NULL;
+}
+
+void kp_ladder_free(struct kp_ladder *ladder)
+{
+	for (size_t i = 0; ladder && i < ladder->count; i++)
+		free(ladder->steps[i].in);
+	if (ladder)
+		free(ladder->steps);
+	free(ladder);
+}
+
+uint64_t kp_ladder_mask(const struct kp_ladder *ladder, const int64_t *dims)
+{
+	uint64_t mask = 0;
+
+	if (ladder->by_dims)
+		return kp_hash_bytes(KP_HASH_START, dims, ladder->n_dims * sizeof(*dims));
+	for (size_t i = 0; i < ladder->count; i++)
+		mask |= (uint64_t)holds(&ladder->steps[i], dims) << i;
+	return mask;
+}
+
+/* ---- points ------------------------------------------------------------------------ */
+
+struct points {
+	int64_t *items;
+	size_t count;
+	int64_t least, most;
+};
+
+static void add_point(struct points *points, double value)
+{
+	if (!(value >= (double)points->least && value <= (double)points->most))
+		return;
+	int64_t extent = (int64_t)value;
+	for (size_t i = 0; i < points->count; i++)
+		if (points->items[i] == extent)
+			return;
+	if (points->count < KP_LADDER_POINTS)
+		points->items[points->count++] = extent;
+}
+
+/* The whole number below; what is no extent anyway becomes an edge. */
+static double whole(double value, const struct points *points)
+{
+	if (!(value > (double)points->least))
+		return (double)points->least;
+	if (!(value < (double)points->most))
+		return (double)points->most;
+	return (double)(int64_t)value;
+}
+
+static void add_around(struct points *points, double value)
+{
+	double at = whole(value, points);
+
+	add_point(points, at - 1);
+	add_point(points, at);
+	add_point(points, at + 1);
+}
+
+static void add_edges(struct points *points, const struct kp_step_of *step)
+{
+	if (step->is_rule)
+		add_around(points, step->preset);
+	if (step->trait.has_min)
+		add_around(points, step->trait.min);
+	if (step->trait.has_max)
+		add_around(points, step->trait.max);
+	for (size_t i = 0; i < step->n_in; i++)
+		add_around(points, step->in[i]);
+}
+
+/* The multiples next to each edge, and what is beside them. */
+static void add_multiples(struct points *points, double of)
+{
+	size_t edges = points->count;
+
+	for (size_t i = 0; of >= 1 && i < edges; i++) {
+		double times = (double)(int64_t)((double)points->items[i] / of);
+		add_around(points, times * of);
+		add_around(points, (times + 1) * of);
+	}
+}
+
+static bool is_of(const struct kp_step_of *step, size_t dim)
+{
+	return is_dim(&step->source) && step->source.times[0].dim == (int)dim;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+size_t kp_ladder_points(const struct kp_ladder *ladder, size_t dim,
+	const struct kp_bounds *bounds, int64_t *items)
+{
+	struct points points = {items, 0, bounds->least[dim], bounds->most[dim]};
+
+	add_point(&points, (double)points.least);
+	add_point(&points, (double)points.most);
+	for (size_t i = 0; i < ladder->count; i++)
+		if (is_of(&ladder->steps[i], dim))
+			add_edges(&points, &ladder->steps[i]);
+	for (size_t i = 0; i < ladder->count; i++)
+		if (is_of(&ladder->steps[i], dim) && ladder->steps[i].trait.has_multiple)
+			add_multiples(&points, ladder->steps[i].trait.multiple_of);
+	qsort(items, points.count, sizeof(*items), compare);
+	return points.count;
+}

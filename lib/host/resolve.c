@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A site decides under its lock and shows what it found by words that are read without:
+ * entries behind a sequence, the rung, and last the generation.
+ */
+#include "lib/host/resolve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/host/stable.h"
+#include "lib/table_read.h"
+
+enum { TRIES = 4096 };
+
+/* ---- what is off for this site ------------------------------------------------------
+ */
+
+static bool is_off_here(const struct kp_inner_site *site, const struct kp_sight *sight,
+	size_t kernel, struct kp_off *off)
+{
+	struct kp_diag why;
+
+	if (!kp_exclude_has(&site->handle->exclude, &sight->table, kernel, site->device,
+		    off ? &why : NULL))
+		return false;
+	if (off) {
+		*off = (struct kp_off){.code = why.code, .source = "process"};
+		(void)snprintf(off->message, sizeof(off->message), "%.250s", why.message);
+	}
+	return true;
+}
+
+static bool say(struct kp_off *off, const char *code, const char *source,
+	const char *format, const char *name)
+{
+	if (off) {
+		*off = (struct kp_off){.code = code, .source = source};
+		(void)snprintf(off->message, sizeof(off->message), format, name);
+	}
+	return true;
+}
+
+static bool can_capture(const struct kp_table *table, size_t kernel)
+{
+	const unsigned char *profile =
+		kp_table_profile(table, kp_table_kernel(table, kernel));
+
+	return kp_load32(profile + KP_PROFILE_FLAGS) & KP_FLAG_CAPTURABLE;
+}
+
+bool kp_resolve_is_off(const struct kp_inner_site *site, const struct kp_sight *sight,
+	size_t kernel, struct kp_off *off)
+{
+	const struct kp_handle *handle = site->handle;
+	const char *name;
+
+	if (kp_handle_is_off(handle, sight, kernel))
+		return say(off, "turned_off", "daemon",
+			"turned off since this table was published%s", "");
+	if (handle->environment.count > 0 &&
+		(name = kp_environment_disables(
+			 &handle->environment, &sight->table, kernel)))
+		return say(off, "disabled_by_environment", "environment",
+			"KPLUG_DISABLE has %s", name);
+	if (site->flags & KP_SITE_CAPTURED && !can_capture(&sight->table, kernel))
+		return say(off, "not_capturable", "request", "calls are captured here%s",
+			"");
+	return is_off_here(site, sight, kernel, off);
+}
+
+static bool overlay_is_off(
+	void *context, const struct kp_table *table, size_t kernel, struct kp_off *off)
+{
+	const struct kp_inner_site *site = context;
+
+	(void)table;
+	if (site->stable_out && kernel < site->n_stable && site->stable_out[kernel])
+		return say(off, "not_stable", "request",
+			"another kernel would run for some extents of the site%s", "");
+	return kp_resolve_is_off(site, site->sight, kernel, off);
+}
+
+/* ---- the request ------------------------------------------------------------------- */
+
+static void set_shape(struct kp_inner_site *site, const int64_t *dims)
+{
+	const struct kp_family *family = &site->contract->family;
+	struct kp_shape *shape = &site->request.shape;
+
+	shape->count = 0;
+	for (size_t i = 0; site->contract->described && i < family->dims.count; i++)
+		if (dims && dims[i] >= 0) {
+			shape->dims[shape->count].name = family->dims.items[i];
+			shape->dims[shape->count++].extent = dims[i];
+		}
+}
+
+struct kp_request *kp_resolve_request(
+	struct kp_inner_site *site, const int64_t *dims, const char *choice)
+{
+	struct kp_request *request = &site->request;
+
+	site->overlay = (struct kp_overlay){site, overlay_is_off};
+	request->overlay = &site->overlay;
+	request->overrides[KP_OVERRIDE_SCOPE] = choice ? choice : site->scope;
+	request->overrides[KP_OVERRIDE_ENVIRONMENT] = site->environment;
+	set_shape(site, dims);
+	return request;
+}
+
+/* ---- deciding ---------------------------------------------------------------------- */
+
+/* Whatever cannot be loaded here is left out, and the next in rank is asked for. */
+static bool leave_out(struct kp_inner_site *site, size_t kernel, struct kp_diag *why)
+{
+	char id[KP_KERNEL_ID_BYTES];
+
+	kp_log(&site->handle->log, KP_LOG_WARNING, "%s is not used in this process: %s",
+		kp_table_kernel_id(&site->sight->table, kernel, id, sizeof(id)),
+		why->message);
+	return kp_exclude_add(
+		&site->handle->exclude, &site->sight->table, kernel, site->device, why);
+}
+
+static int select_one(struct kp_inner_site *site, const int64_t *dims, const char *choice,
+	size_t *kernel, struct kp_diag *diag)
+{
+	struct kp_request *request = kp_resolve_request(site, dims, choice);
+	struct kp_decision decision;
+
+	if (kp_select(&site->sight->table, request, &decision, diag) < 0)
+		return -1;
+	*kernel = decision.selected;
+	kp_decision_finish(&decision);
+	if (*kernel != SIZE_MAX)
+		return 0;
+	return kp_diag_set(diag, "nothing_eligible", request->operation,
+		"no kernel of %s is eligible at the site %s; kp_site_why says why not",
+		request->operation, site->label[0] ? site->label : "(without a label)");
+}
+
+int kp_resolve_choose(struct kp_inner_site *site, const int64_t *dims, const char *choice,
+	const struct kp_inner_rung **rung, struct kp_diag *diag)
+{
+	struct kp_diag why;
+	size_t kernel;
+
+	*rung = NULL;
+	for (int i = 0; i < TRIES; i++) {
+		if (select_one(site, dims, choice, &kernel, diag) < 0)
+			return -1;
+		if (kp_rung_get(site, site->sight, kernel, rung, &why) == 0)
+			return 0;
+		if (!leave_out(site, kernel, &why))
+			break;
+	}
+	return kp_diag_no_memory(diag);
+}
+
+/* ---- entries ----------------------------------------------------------------------- */
+
+/* What calls have in common that run one kernel. */
+struct key {
+	const struct kp_ladder *ladder;
+	uint64_t mask;
+	const char *choice;
+};
+
+static unsigned place_of(const struct key *key)
+{
+	uint64_t hash =
+		(key->mask ^ (uintptr_t)key->choice) * UINT64_C(0x9e3779b97f4a7c15);
+	return (unsigned)(hash >> 59) % KP_ENTRIES;
+}
+
+/* Readers look at the sequence before and after: odd, or another one, is no answer. */
+static void begin_entries(struct kp_inner_site *site)
+{
+	__atomic_store_n(&site->sequence, site->sequence + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void end_entries(struct kp_inner_site *site)
+{
+	__atomic_store_n(&site->sequence, site->sequence + 1, __ATOMIC_RELEASE);
+}
+
+static void put_entry(struct kp_entry_of *entry, const struct key *key,
+	const struct kp_inner_rung *rung, bool used)
+{
+	__atomic_store_n(&entry->ladder, key->ladder, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->mask, key->mask, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->choice, key->choice, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->rung, rung, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->used, used, __ATOMIC_RELAXED);
+}
+
+static void clear_entries(struct kp_inner_site *site)
+{
+	const struct key none = {NULL, 0, NULL};
+
+	begin_entries(site);
+	for (size_t i = 0; i < KP_ENTRIES; i++)
+		if (site->entries[i].used)
+			put_entry(&site->entries[i], &none, NULL, false);
+	site->n_entries = 0;
+	end_entries(site);
+}
+
+static void add_entry(struct kp_inner_site *site, const struct key *key,
+	const int64_t *dims, const struct kp_inner_rung *rung)
+{
+	if (site->n_entries >= KP_ENTRIES * 3 / 4)
+		clear_entries(site);
+	begin_entries(site);
+	unsigned i = place_of(key);
+	while (site->entries[i].used)
+		i = (i + 1) % KP_ENTRIES;
+	if (dims)
+		memcpy(site->entries[i].dims, dims, site->check.n_dims * sizeof(*dims));
+	put_entry(&site->entries[i], key, rung, true);
+	site->n_entries++;
+	end_entries(site);
+}
+
+static bool is_entry(const struct kp_entry_of *entry, const struct key *key)
+{
+	return __atomic_load_n(&entry->ladder, __ATOMIC_RELAXED) == key->ladder &&
+	       __atomic_load_n(&entry->mask, __ATOMIC_RELAXED) == key->mask &&
+	       __atomic_load_n(&entry->choice, __ATOMIC_RELAXED) == key->choice;
+}
+
+/* NULL: not there, or being written. */
+static const struct kp_inner_rung *look_up(
+	const struct kp_inner_site *site, const struct key *key)
+{
+	unsigned before = __atomic_load_n(&site->sequence, __ATOMIC_ACQUIRE);
+	unsigned i = place_of(key);
+	const struct kp_inner_rung *rung = NULL;
+
+	for (unsigned n = 0; n < KP_ENTRIES && !rung; n++, i = (i + 1) % KP_ENTRIES) {
+		const struct kp_entry_of *entry = &site->entries[i];
+		if (!__atomic_load_n(&entry->used, __ATOMIC_RELAXED))
+			return NULL;
+		if (is_entry(entry, key))
+			rung = __atomic_load_n(&entry->rung, __ATOMIC_RELAXED);
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	bool steady = !(before & 1) &&
+		      __atomic_load_n(&site->sequence, __ATOMIC_RELAXED) == before;
+	return steady ? rung : NULL;
+}
+
+static struct key key_of(
+	const struct kp_inner_site *site, const int64_t *dims, const char *choice)
+{
+	const struct kp_ladder *ladder = __atomic_load_n(&site->ladder, __ATOMIC_ACQUIRE);
+
+	return (struct key){
+		ladder, ladder && dims ? kp_ladder_mask(ladder, dims) : 0, choice};
+}
+
+/* ---- bringing up to date ----------------------------------------------------------- */
+
+/* One that is as before is the one before: entries of calls in flight stay right. */
+static int set_ladder(struct kp_inner_site *site, struct kp_diag *diag)
+{
+	const struct kp_bounds bounds = {site->least, site->most};
+	const struct kp_contract *contract = site->contract;
+	struct kp_ladder *ladder, *same = site->ladders;
+
+	site->request.shape.count = 0;
+	ladder = kp_ladder_new(&site->sight->table, &site->request,
+		contract->described ? &contract->family : NULL, &bounds, diag);
+	if (!ladder)
+		return -1;
+	while (same && !kp_ladder_equal(same, ladder))
+		same = same->next;
+	if (same) {
+		kp_ladder_free(ladder);
+		ladder = same;
+	} else {
+		ladder->next = site->ladders;
+		site->ladders = ladder;
+	}
+	__atomic_store_n(&site->ladder, ladder, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Does it run anything that must stop at once? Then no table is waited for. */
+static bool runs_what_is_off(const struct kp_inner_site *site)
+{
+	for (size_t i = 0; site->sight && i < KP_ENTRIES; i++) {
+		const struct kp_inner_rung *rung = site->entries[i].rung;
+		if (site->entries[i].used && rung->number != KP_CONTROL_NONE &&
+			kp_handle_bit(site->handle, site->sight, rung->number))
+			return true;
+	}
+	return false;
+}
+
+static int take_sight(struct kp_inner_site *site, struct kp_diag *diag)
+{
+	int wait_ms = runs_what_is_off(site) ? 0 : KP_AS_PATIENCE_ALLOWS;
+	struct kp_sight *sight = kp_handle_sight(site->handle, wait_ms, diag);
+
+	if (!sight)
+		return -1;
+	struct kp_sight *before = site->sight;
+	bool other = !before || before->number != sight->number;
+	site->sight = sight;
+	kp_sight_drop(before);
+	if (!other)
+		return 0;
+	return set_ladder(site, diag) < 0 || kp_stable_find(site, diag) < 0 ? -1 : 0;
+}
+
+static void take_scope(struct kp_inner_site *site)
+{
+	struct kp_handle *handle = site->handle;
+
+	(void)pthread_mutex_lock(&handle->lock);
+	site->scope = kp_scopes_choice(&handle->scopes, site->request.operation, 0);
+	__atomic_store_n(&site->thread_scopes,
+		kp_scopes_has_threads(&handle->scopes, site->request.operation),
+		__ATOMIC_RELAXED);
+	(void)pthread_mutex_unlock(&handle->lock);
+}
+
+/* What the inline way may take without a look at the call; NULL: nothing. */
+static const struct kp_rung *inline_rung(
+	const struct kp_inner_site *site, const struct kp_inner_rung *rung)
+{
+	bool inline_too = rung && site->ladder->count == 0 && !site->ladder->by_dims &&
+			  !site->thread_scopes && site->flags & KP_SITE_CHECKED &&
+			  site->guard_every == 0 &&
+			  !__atomic_load_n(&site->handle->profiler, __ATOMIC_RELAXED) &&
+			  !kp_rung_is_slow(rung) && !kp_device_is_lost(site->device);
+	return inline_too ? &rung->front : NULL;
+}
+
+/* Calls that were there are decided anew; whether any runs another kernel. */
+static bool decide_again(struct kp_inner_site *site, const struct kp_entry_of *before)
+{
+	bool changed = false;
+	struct kp_diag why;
+
+	for (size_t i = 0; i < KP_ENTRIES; i++) {
+		const struct kp_inner_rung *rung;
+		if (!before[i].used)
+			continue;
+		struct key key = key_of(site, before[i].dims, before[i].choice);
+		if (look_up(site, &key))
+			continue;
+		if (kp_resolve_choose(
+			    site, before[i].dims, before[i].choice, &rung, &why) < 0) {
+			changed = true;
+			continue;
+		}
+		changed |= rung != before[i].rung;
+		add_entry(site, &key, before[i].dims, rung);
+	}
+	return changed;
+}
+
+static int refresh(struct kp_inner_site *site, bool *changed, struct kp_diag *diag)
+{
+	struct kp_entry_of *before = NULL;
+
+	take_scope(site);
+	if (take_sight(site, diag) < 0)
+		return -1;
+	if (changed && (before = malloc(sizeof(site->entries))))
+		memcpy(before, site->entries, sizeof(site->entries));
+	clear_entries(site);
+	if (before)
+		*changed = decide_again(site, before);
+	free(before);
+	return 0;
+}
+
+int kp_resolve_refresh(
+	struct kp_inner_site *site, uint64_t now, bool *changed, struct kp_diag *diag)
+{
+	(void)pthread_mutex_lock(&site->lock);
+	int result = 0;
+	unsigned touched = __atomic_load_n(&site->touched, __ATOMIC_SEQ_CST);
+	/* Somebody else was here meanwhile. */
+	if (__atomic_load_n(&site->front.seen, __ATOMIC_RELAXED) != now) {
+		/* What is in force now, not a moment ago. */
+		now = __atomic_load_n(site->front.now, __ATOMIC_ACQUIRE);
+		__atomic_store_n(&site->front.rung, NULL, __ATOMIC_RELAXED);
+		result = refresh(site, changed, diag);
+		if (result == 0)
+			__atomic_store_n(&site->front.seen, now, __ATOMIC_RELEASE);
+		if (__atomic_load_n(&site->touched, __ATOMIC_SEQ_CST) != touched)
+			__atomic_store_n(
+				&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_RELAXED);
+	}
+	(void)pthread_mutex_unlock(&site->lock);
+	if (result == 0)
+		kp_handle_obeys(site->handle, now);
+	return result;
+}
+
+/* ---- for calls --------------------------------------------------------------------- */
+
+/* Finds or decides; the lock is held. NULL: *diag says why. */
+static const struct kp_inner_rung *decide(struct kp_inner_site *site, const int64_t *dims,
+	const char *choice, struct kp_diag *diag)
+{
+	struct key key = key_of(site, dims, choice);
+	const struct kp_inner_rung *rung = look_up(site, &key);
+
+	if (rung || kp_resolve_choose(site, dims, choice, &rung, diag) < 0)
+		return rung;
+	add_entry(site, &key, dims, rung);
+	__atomic_store_n(&site->front.rung, inline_rung(site, rung), __ATOMIC_RELEASE);
+	return rung;
+}
+
+static const char *thread_choice(struct kp_inner_site *site)
+{
+	struct kp_handle *handle = site->handle;
+
+	if (!__atomic_load_n(&site->thread_scopes, __ATOMIC_RELAXED))
+		return NULL;
+	(void)pthread_mutex_lock(&handle->lock);
+	const char *choice = kp_scopes_choice(
+		&handle->scopes, site->request.operation, kp_thread_number());
+	(void)pthread_mutex_unlock(&handle->lock);
+	return choice;
+}
+
+const struct kp_inner_rung *kp_resolve(
+	struct kp_inner_site *site, const int64_t *dims, struct kp_diag *diag)
+{
+	const char *choice = thread_choice(site);
+	struct key key = key_of(site, dims, choice);
+	const struct kp_inner_rung *rung = look_up(site, &key);
+
+	if (rung)
+		return rung;
+	(void)pthread_mutex_lock(&site->lock);
+	rung = site->sight ? decide(site, dims, choice, diag) : NULL;
+	(void)pthread_mutex_unlock(&site->lock);
+	return rung;
+}

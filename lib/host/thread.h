@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What each thread of the process has: its slot and scratch memory. One of
+ * the few places with state of the process: a kernel's call names no handle.
+ */
+#ifndef KP_LIB_HOST_THREAD_H
+#define KP_LIB_HOST_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kplug/host.h"
+
+/* Before anything else; any thread. False: the system has no key left. */
+bool kp_thread_init(void);
+
+/* How many times this process has been forked off: a handle is its maker's alone. */
+unsigned kp_thread_forks(void);
+
+/* Tells this thread from all that were and will be in this process; never 0. */
+uint64_t kp_thread_number(void);
+
+/*
+ * The slot of this thread. One that has none yet takes a free one of `slots` (KP_SLOTS of
+ * them) and keeps it until it ends; where all are taken it gets one that plugind does
+ * not see: a crash in it is unattributed.
+ */
+struct kp_slot *kp_thread_enter(struct kp_slot *slots);
+
+/*
+ * These slots are about to go: this thread, which is in no call, gives its slot back.
+ * True where another thread still has one there, so that the memory must stay.
+ */
+bool kp_thread_leave(struct kp_slot *slots);
+
+/* Memory until the call returns (kp_host.scratch). NULL when exhausted. */
+void *kp_thread_scratch_take(size_t bytes, size_t align);
+
+/*
+ * Tasks of a loop take scratch memory of the thread that called: `lend` there, `borrow`
+ * around each task in whichever thread runs it.
+ */
+struct kp_lent {
+	char *memory;
+	uint64_t *used;
+};
+struct kp_lent kp_thread_lend(void);
+struct kp_lent kp_thread_borrow(struct kp_lent lent); /* returns what was before */
+
+#endif

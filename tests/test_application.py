@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Applications and the stored copies that they load: versions, damage, conflicts."""
+
+import os
+import subprocess
+import time
+import unittest
+
+from application import ADOPT_AT_STEP, Application
+from harness import LONG, Daemon, kernel
+
+SPIN_S = 60 if LONG else 1.5
+
+
+def giving(value):
+    return f"((float *)call->tensors[1]->data)[0] = {value};"
+
+
+def library(place, soname, value):
+    """A library with a function y that gives the value."""
+    os.makedirs(place, exist_ok=True)
+    path = os.path.join(place, soname)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", f"-Wl,-soname,{soname}", "-o", path, "-x", "c", "-"],
+        input=f"int y(void) {{ return {value}; }}\n",
+        text=True,
+        check=True,
+    )
+    then = time.time() - 3600
+    os.utime(path, (then, then))
+    return path
+
+
+class Stored(unittest.TestCase):
+    def setUp(self):
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.close)
+
+    def add(self, name, value, **more):
+        more.setdefault("kernels", [kernel(flags=["reentrant"])])
+        self.daemon.add(name, body=giving(value), **more)
+        self.daemon.call("Reload")
+        self.daemon.settle()
+
+    def application(self, *words, **keys):
+        app = Application(self.daemon.socket, *words, **keys)
+        self.addCleanup(app.__exit__)
+        return app
+
+    def test_t36_after_a_rename_over_new_resolutions_get_the_new_code(self):
+        self.add("p", 1)
+        now, later = self.application(), self.application(ADOPT_AT_STEP)
+        self.assertEqual([now.ask("run"), later.ask("run")], [1, 1])
+        for version in (2, 3, 4):
+            with self.subTest(version=version):
+                self.add("p", version)
+                self.assertEqual(now.ask("run"), version)
+                # What runs until the next step is what ran.
+                self.assertEqual(later.ask("run"), version - 1)
+                later.ask("step")
+                self.assertEqual(later.ask("run"), version)
+                self.assertEqual(self.application().ask("run"), version)
+
+    def test_whatever_is_done_to_the_original_applications_go_on(self):
+        def truncate(path):
+            os.truncate(path, 100)
+
+        def overwrite(path):
+            with open(path, "r+b") as file:
+                file.write(b"\0" * os.path.getsize(path))
+
+        def empty(path):
+            os.truncate(path, 0)
+
+        for change in (truncate, overwrite, empty):
+            with self.subTest(change=change.__name__):
+                name = f"p-{change.__name__}"
+                self.add(name, 7)
+                app = self.application(0, f"{name}/square")
+                self.assertEqual(app.ask("run"), 7)
+                app.send("spin", SPIN_S / 3)
+                change(self.daemon.library_path(name))
+                self.assertEqual(app.receive()["results"], [7])
+                self.daemon.remove(name)
+                self.daemon.call("Reload")
+                self.daemon.settle()
+
+    def conflict(self, soname, first=14):
+        """Two plugins that bring another library of one name, and one that brings none."""
+        for name, value, priority in (("a", 1, first), ("b", 2, 12)):
+            deps = os.path.join(self.daemon.plugin_dir, f"deps-{name}")
+            path = library(deps, soname, value)
+            self.add(
+                name,
+                "(float)y()",
+                kernels=[kernel(flags=["reentrant"], priority=priority)],
+                before="extern int y(void);",
+                flags=[path, f"-Wl,-rpath,$ORIGIN/deps-{name}"],
+            )
+        self.add("c", 3, kernels=[kernel(flags=["reentrant"], priority=8)])
+
+    def test_t38_of_two_libraries_of_one_soname_the_second_is_refused(self):
+        for soname in ("liby.so.1", "libother.so", "libz-2.so.0"):
+            with self.subTest(soname=soname):
+                self.conflict(soname)
+                app = self.application()
+                self.assertEqual(app.ask("run"), 1)
+                self.daemon.call("Disable", {"name": "a"})
+                self.assertEqual(app.ask("run"), 3)
+                self.assertEqual(app.ask("kernel"), "c/square")
+                why = app.ask("why")
+                reasons = [
+                    r for c in why["candidates"] if c["kernel"] == "b/square" for r in c["reasons"]
+                ]
+                self.assertEqual([r["code"] for r in reasons], ["soname_conflict"])
+                self.assertEqual(why["fallback_from"]["code"], "disabled_by_operator")
+                # Another process is free to take the other one.
+                self.assertEqual(self.application().ask("run"), 2)
+                self.daemon.call("Enable", {"name": "a"})
+
+    def test_a_plugin_that_does_not_start_here_leaves_the_next_in_rank(self):
+        self.add("low", 1, kernels=[kernel(flags=["reentrant"], priority=5)])
+        for name, failure in (("one", "KP_RUNTIME"), ("two", "KP_UNAVAILABLE"), ("three", "999")):
+            with self.subTest(failure=failure):
+                before = """static int start(const struct kp_host *host, const char *config,
+                    void **state, struct kp_error *error) { return %s; }"""
+                self.add(
+                    name,
+                    2,
+                    kernels=[kernel(flags=["reentrant"], priority=15)],
+                    before=before % failure,
+                    start="start",
+                )
+                app = self.application()
+                self.assertEqual(app.ask("run"), 1)
+                why = app.ask("why")
+                reasons = {c["kernel"]: c["reasons"] for c in why["candidates"]}
+                self.assertEqual(reasons[f"{name}/square"][0]["code"], "start_failed")
+                self.assertEqual(reasons[f"{name}/square"][0]["source"], "process")
+                self.assertEqual(why["selected"], "low/square")
+
+
+if __name__ == "__main__":
+    unittest.main()
