@@ -8,4 +8,10 @@
 /* Runs and frees the suite; the exit status of main. */
 int suite_run(Suite *suite);
 
+/*
+ * Says that this cannot be tested on this machine; tests/skips must know the reason. To
+ * be called in a test, once for each.
+ */
+void suite_skip(const char *what, const char *reason);
+
 #endif
