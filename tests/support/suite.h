@@ -9,8 +9,8 @@
 int suite_run(Suite *suite);
 
 /*
- * Says that this cannot be tested on this machine; tests/skips must know the reason. To
- * be called in a test, once for each.
+ * Says that this cannot be tested on this machine; tests/skips must know the reason. In
+ * a test; told again, it counts once.
  */
 void suite_skip(const char *what, const char *reason);
 
