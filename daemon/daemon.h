@@ -23,6 +23,8 @@ struct bench;
 struct devices;
 struct events;
 struct idl;
+struct index;
+struct index_save;
 struct monitors;
 struct options;
 struct pipeline;
@@ -49,6 +51,8 @@ struct daemon {
 	struct events *events;
 	struct monitors *monitors;
 	struct state *state;
+	struct index_save *index;
+	struct index *known; /* of the restored table, until the scan has it */
 	struct server *server;
 	struct pool *pool;
 	struct pipeline *pipeline;
