@@ -14,7 +14,6 @@ struct store {
 };
 
 /* Remembers that the entry is right as it is, for this boot; *kept as store_keeps. */
-void store_mark(
-	const struct store *store, const char *closure, struct trace **kept);
+void store_mark(const struct store *store, const char *closure, struct trace **kept);
 
 #endif
