@@ -7,6 +7,7 @@
 
 #include "cmd/grid.h"
 #include "cmd/session.h"
+#include "lib/text.h"
 
 static const char synopsis[] = "pluginctl [OPTION]... COMMAND [ARGUMENT]...";
 
@@ -212,10 +213,10 @@ static int run(struct session *session)
 	const struct command *command = command_find(name);
 	if (command)
 		return help_one(&session->output, command);
-	const char *nearest = command_nearest(name);
+	char offer[KP_TEXT_OFFER];
 	return output_refuse(&session->output, "unknown_command", name,
-		"unknown command %s%s%s%s", name, nearest ? "; did you mean " : "",
-		nearest ? nearest : "", nearest ? "?" : "");
+		"unknown command %s%s", name,
+		kp_text_meant(command_nearest(name), offer));
 }
 
 const struct command help_command = {

@@ -276,15 +276,14 @@ static int info_of_file(struct session *session, const char *file, json_t **repl
 static int no_kernel(struct session *session, const char *word, const json_t *kernels)
 {
 	const char *names[KERNELS_OFFERED];
+	char offer[KP_TEXT_OFFER];
 	size_t count = 0;
 	const char *name = strchr(word, '/') + 1;
 	for (size_t i = 0; i < json_array_size(kernels) && count < KERNELS_OFFERED; i++)
 		names[count++] = field_text(json_array_get(kernels, i), "name", "?");
-	const char *nearest = kp_text_nearest(name, names, count);
 	return output_refuse(&session->output, "no_such_kernel", word,
-		"%.*s has no kernel %s%s%s%s", name_plugin_size(word), word, name,
-		nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+		"%.*s has no kernel %s%s", name_plugin_size(word), word, name,
+		kp_text_offer(name, names, count, NULL, offer));
 }
 
 /* Leaves of the plugin's kernels the one that was named. */

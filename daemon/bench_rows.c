@@ -92,7 +92,7 @@ static json_t *explain(struct bench_plan *plan, const struct kp_table *table,
 	return candidates;
 }
 
-static const json_t *find_candidate(const json_t *candidates, const char *id)
+const json_t *bench_candidate(const json_t *candidates, const char *id)
 {
 	size_t i;
 	json_t *candidate;
@@ -211,7 +211,7 @@ static int add_kernel(struct bench_plan *plan, const struct kp_table *table,
 	if (kp_table_find(table, operation, name, &kernel, diag) < 0)
 		return -1;
 	(void)kp_table_kernel_id(table, kernel, id, sizeof(id));
-	const json_t *candidate = find_candidate(candidates, id);
+	const json_t *candidate = bench_candidate(candidates, id);
 	if (!candidate)
 		return kp_diag_set(diag, "no_such_kernel", name, "%s is no kernel of %s",
 			name, operation);
@@ -293,7 +293,7 @@ static int find_reference(struct bench_plan *plan, const struct kp_registry *reg
 		return remark(plan, "%s", "not checked, as was asked for");
 	if (!id)
 		return remark(plan, "%s has no reference", plan->family->operation);
-	const json_t *candidate = find_candidate(candidates, id);
+	const json_t *candidate = bench_candidate(candidates, id);
 	if (bench_source_find(&plan->reference, registry, id, diag) < 0)
 		return -1;
 	if (!candidate || !plan->reference.stored)
@@ -334,7 +334,7 @@ static char *look(struct bench_plan *plan, const struct bench_row *row,
 	struct bench_source now = {0};
 	struct kp_diag diag;
 	json_t *candidates = explain(plan, table, row->shape, &diag);
-	const json_t *candidate = find_candidate(candidates, row->source.id);
+	const json_t *candidate = bench_candidate(candidates, row->source.id);
 	char *text = NULL;
 
 	if (!candidate)

@@ -32,11 +32,6 @@ static json_t *whole_message(
 
 /* ---- parts ------------------------------------------------------------------------- */
 
-static json_t *text_or_null(const char *text)
-{
-	return text && text[0] ? json_string(text) : json_null();
-}
-
 static json_t *told(const json_t *report, const char *key)
 {
 	const json_t *value = json_object_get(report, key);
@@ -57,9 +52,10 @@ static json_t *plugin_json(const struct bench_row *row)
 	const struct bench_source *source = &row->source;
 	char *plugin = strndup(source->id, strcspn(source->id, "/"));
 	json_t *value = json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o}", "plugin", plugin,
-		"version", text_or_null(source->version), "sha256",
-		text_or_null(source->digest), "closure", text_or_null(source->closure),
-		"solution", text_or_null(source->solution), "priority",
+		"version", kp_json_clean_or_null(source->version), "sha256",
+		kp_json_clean_or_null(source->digest), "closure",
+		kp_json_clean_or_null(source->closure), "solution",
+		kp_json_clean_or_null(source->solution), "priority",
 		source->priority >= 0 ? json_integer(source->priority) : json_null());
 
 	free(plugin);

@@ -48,13 +48,18 @@ void cache_key(const char *closure, const char *deps, const char *platform,
 	free(text);
 }
 
-/* The line of a value, which it takes; NULL when there can be none. */
-static json_t *as_text(json_t *value, const char *name, const char *key)
+/*
+ * The line of a value, which it takes; NULL when there can be none. Its name and its time
+ * come first: they can be read without the rest.
+ */
+static json_t *as_text(json_t *value, const char *name, const char *key, int64_t at)
 {
+	json_t *whole = json_pack("{s:s, s:I}", name, key, "at", (json_int_t)at);
 	char *text = NULL;
 
-	if (value && json_object_set_new(value, name, json_string(key)) == 0)
-		text = json_dumps(value, JSON_COMPACT);
+	if (whole && value && json_object_update(whole, value) == 0)
+		text = json_dumps(whole, JSON_COMPACT);
+	json_decref(whole);
 	json_decref(value);
 	json_t *line = text ? json_string_nocheck(text) : NULL;
 	free(text);
@@ -112,13 +117,12 @@ void cache_put(struct cache *cache, const char *library, const struct cache_file
 	int64_t now)
 {
 	make_room(cache->files);
-	json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:o, s:b, s:I}",
-		"digest", file->digest, "closure", file->closure, "entry", file->entry,
-		"deps", file->deps, "parts", file->parts, "needs", file->needs, "stamps",
-		trace_json(file->trace), "proof", file->trace->proof, "at",
-		(json_int_t)now);
-	if (json_object_set_new(cache->files, library, as_text(value, "file", library)) <
-		0)
+	json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:o, s:b}", "digest",
+		file->digest, "closure", file->closure, "entry", file->entry, "deps",
+		file->deps, "parts", file->parts, "needs", file->needs, "stamps",
+		trace_json(file->trace), "proof", file->trace->proof);
+	if (json_object_set_new(
+		    cache->files, library, as_text(value, "file", library, now)) < 0)
 		cache_forget(cache, library);
 }
 
@@ -146,9 +150,9 @@ void cache_put_verdict(struct cache *cache, const char *key, unsigned timeout_ms
 	int64_t now, json_t *verdict)
 {
 	make_room(cache->verdicts);
-	json_t *value = json_pack("{s:o, s:I, s:I}", "verdict", verdict, "timeout_ms",
-		(json_int_t)timeout_ms, "at", (json_int_t)now);
-	json_t *line = as_text(value, "key", key);
+	json_t *value = json_pack(
+		"{s:o, s:I}", "verdict", verdict, "timeout_ms", (json_int_t)timeout_ms);
+	json_t *line = as_text(value, "key", key, now);
 	if (!key[0]) {
 		json_decref(line);
 		return;

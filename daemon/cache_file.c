@@ -49,6 +49,55 @@ static int take_line(
 	return 0;
 }
 
+/* {"NAME":"KEY","at":TIME,...: the line can be kept as it is until it is asked for. */
+static bool has_head(
+	const char *line, size_t length, const char *name, json_t **key, int64_t *at)
+{
+	static const char then[] = "\"at\":";
+	const size_t flags = JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK;
+	size_t first = strlen(name);
+	json_error_t read;
+
+	if (length <= first || memcmp(line, name, first) != 0)
+		return false;
+	*key = json_loadb(line + first, length - first, flags, &read);
+	if (!json_is_string(*key) || read.position <= 0)
+		return false;
+	const char *rest = line + first + (size_t)read.position;
+	if ((size_t)(line + length - rest) <= sizeof(then) || rest[0] != ',' ||
+		memcmp(rest + 1, then, sizeof(then) - 1) != 0)
+		return false;
+	char *end;
+	*at = strtoll(rest + sizeof(then), &end, 10);
+	return *end == ',';
+}
+
+/*
+ * One of a text whose sum is right was written by this program: it is kept as it lies
+ * there, and its values are made when somebody asks for them. False: not in this way.
+ */
+static bool keep_line(struct cache *cache, const char *line, size_t length, int64_t now)
+{
+	const int64_t kept = (int64_t)CACHE_DAYS * 24 * 60 * 60;
+	json_t *key = NULL;
+	int64_t at = 0;
+	bool is_file = has_head(line, length, "{\"file\":", &key, &at);
+	bool is_kept = false;
+
+	if (!is_file) {
+		json_decref(key);
+		key = NULL;
+	}
+	if (is_file || has_head(line, length, "{\"key\":", &key, &at))
+		is_kept = at < now - kept ||
+			  json_object_set_new_nocheck(
+				  is_file ? cache->files : cache->verdicts,
+				  json_string_value(key),
+				  json_stringn_nocheck(line, length)) == 0;
+	json_decref(key);
+	return is_kept;
+}
+
 static int read_line(struct cache *cache, const char *line, size_t length,
 	unsigned number, int64_t now, struct kp_diag *diag)
 {
@@ -88,13 +137,14 @@ static const char *find_end(const char *text, size_t size)
 }
 
 /* What can be said in particular is said first. */
-static int read_lines(struct cache *cache, const char *line, const char *end, int64_t now,
-	struct kp_diag *diag)
+static int read_lines(struct cache *cache, const char *line, const char *end,
+	bool is_whole, int64_t now, struct kp_diag *diag)
 {
 	for (unsigned number = 2; line < end; number++) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		if (read_line(cache, line, (size_t)(newline - line), number, now, diag) <
-			0)
+		size_t length = (size_t)(newline - line);
+		if (!(is_whole && keep_line(cache, line, length, now)) &&
+			read_line(cache, line, length, number, now, diag) < 0)
 			return -1;
 		line = newline + 1;
 	}
@@ -114,7 +164,8 @@ static int read_text(struct cache *cache, const char *text, size_t size, int64_t
 		return kp_diag_set(
 			diag, "cache_damaged", file_name, "the last line has no end");
 	const char *last = find_end(text, size);
-	if (read_lines(cache, text + first + 1, last ? last : end, now, diag) < 0)
+	if (read_lines(cache, text + first + 1, last ? last : end, last != NULL, now,
+		    diag) < 0)
 		return -1;
 	return last ? 0
 		    : kp_diag_set(diag, "cache_damaged", file_name,

@@ -16,6 +16,8 @@
 #include "daemon/event.h"
 #include "daemon/failures.h"
 #include "daemon/idl.h"
+#include "daemon/index.h"
+#include "daemon/index_save.h"
 #include "daemon/inputs.h"
 #include "daemon/loaded.h"
 #include "daemon/log_change.h"
@@ -65,6 +67,7 @@ static void keep_table(struct daemon *daemon)
 	daemon->kept = daemon->generation.number;
 	state_keep_table(daemon->state, daemon->generation.table.bytes,
 		daemon->generation.table.size);
+	index_save_later(daemon->index);
 }
 
 void daemon_changed(struct daemon *daemon)
@@ -159,6 +162,7 @@ static void close_everything(struct daemon *daemon)
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
 	scan_close(daemon->scan);
+	index_save_close(daemon->index);
 	devices_close(daemon->devices);
 	/* Still caught, and no reason to go on: asking twice is no reason to break off.
 	 */
@@ -182,6 +186,7 @@ static void daemon_finish(struct daemon *daemon)
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&daemon->loop);
 	scan_free(daemon->scan);
+	index_save_free(daemon->index);
 	json_decref(daemon->failures);
 	free(daemon->loaded_dir);
 	devices_free(daemon->devices);
@@ -197,6 +202,7 @@ static void daemon_finish(struct daemon *daemon)
 	kp_diags_finish(&daemon->warnings);
 	kp_diags_finish(&daemon->lost);
 	free(daemon->platform_text);
+	index_free(daemon->known);
 	idl_free(daemon->idl);
 }
 
@@ -272,8 +278,10 @@ static int restore_table(struct daemon *daemon, struct kp_diag *diag)
 		return 0;
 	int result = kp_registry_restore(daemon->registry, bytes, size, diag);
 	free(bytes);
-	if (result == 0 && kp_registry_latest(daemon->registry, &table))
+	if (result == 0 && kp_registry_latest(daemon->registry, &table)) {
 		daemon->generation.number = kp_table_generation(&table);
+		daemon->known = index_load(daemon, &table);
+	}
 	if (result == 0 || strcmp(diag->code, "no_memory") == 0)
 		return result;
 	state_table_is_damaged(daemon->state, diag, &daemon->warnings);
@@ -295,6 +303,11 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 		kp_registry_decide(
 			daemon->registry, &daemon->decisions, daemon_now(), diag) < 0)
 		return -1;
+	/* Most likely what was restored holds: what differs is published when asked for.
+	 */
+	if (daemon->known &&
+		kp_registry_latest(daemon->registry, &daemon->generation.table))
+		return 0;
 	return generation_publish(&daemon->generation, daemon->registry, diag);
 }
 
@@ -331,7 +344,12 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 		&(struct pool_options){.worker = options->worker, .slots = slots()});
 	daemon->scan = daemon->pool ? scan_new(daemon, diag) : NULL;
 	daemon->devices = devices_new(daemon);
-	if (!daemon->scan || !daemon->devices ||
+	daemon->index = index_save_new(daemon);
+	if (daemon->scan) {
+		scan_know(daemon->scan, daemon->known);
+		daemon->known = NULL;
+	}
+	if (!daemon->scan || !daemon->devices || !daemon->index ||
 		asprintf(&store, "%s/store", options->state_dir) < 0)
 		return kp_diag_no_memory(diag);
 	daemon->pipeline = pipeline_new(&daemon->loop, daemon->pool,

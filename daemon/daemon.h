@@ -25,6 +25,8 @@ struct control;
 struct devices;
 struct events;
 struct idl;
+struct index;
+struct index_save;
 struct monitors;
 struct options;
 struct pipeline;
@@ -53,6 +55,8 @@ struct daemon {
 	struct attached *attached;
 	struct monitors *monitors;
 	struct state *state;
+	struct index_save *index;
+	struct index *known; /* of the restored table, until the scan has it */
 	struct server *server;
 	struct pool *pool;
 	struct pipeline *pipeline;

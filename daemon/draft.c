@@ -30,6 +30,7 @@ struct draft {
 	char name[16]; /* of the directory in the store, or "" */
 	int fd;
 	bool doubts;
+	struct trace *kept; /* of the entry it became */
 	size_t count;
 	struct draft_file files[STORE_FILES];
 };
@@ -92,6 +93,7 @@ void draft_free(struct draft *draft)
 	if (!draft)
 		return;
 	kp_file_close(&draft->fd);
+	trace_unref(draft->kept);
 	if (draft->name[0])
 		(void)tree_remove(draft->store->fd, draft->name);
 	for (size_t i = 0; i < draft->count; i++)
@@ -316,6 +318,11 @@ int draft_open(const struct draft *draft, size_t i, struct kp_diag *diag)
 	return kp_file_open(draft->fd, name, NULL, diag);
 }
 
+struct trace *draft_kept(struct draft *draft)
+{
+	return draft->kept ? trace_ref(draft->kept) : NULL;
+}
+
 static int closure_of(const struct draft *draft, size_t root, char closure[DIGEST_TEXT])
 {
 	struct tree_lines lines = {0};
@@ -372,12 +379,12 @@ static int make_entry(
 		failed = plant(draft, i, root);
 	if (!failed && renameat(store->fd, draft->name, store->fd, closure) == 0) {
 		draft->name[0] = '\0';
-		store_mark(store, closure);
 		(void)tree_publish(store->fd, closure);
+		store_mark(store, closure, &draft->kept);
 		return 0;
 	}
 	if (!failed && (errno == EEXIST || errno == ENOTEMPTY) &&
-		store_has(store, closure, NULL))
+		store_keeps(store, closure, NULL, &draft->kept))
 		return 0;
 	return kp_diag_set(diag, "write_failed", store->dir,
 		"cannot make an entry of the store %s: %s", store->dir, strerror(errno));
@@ -396,7 +403,7 @@ int draft_keep(struct draft *draft, char closure[DIGEST_TEXT], char **entry,
 	}
 	if (draft->doubts)
 		store_doubt(draft->store, text);
-	if (!store_has(draft->store, text, damaged) &&
+	if (!store_keeps(draft->store, text, damaged, &draft->kept) &&
 		make_entry(draft, root, text, diag) < 0) {
 		free(name);
 		return -1;

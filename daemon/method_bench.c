@@ -118,7 +118,7 @@ static const char *nearest_family(const char **operations, size_t count, const c
 void method_bench_fail(
 	struct daemon *daemon, struct call *call, const struct kp_diag *diag)
 {
-	const char **operations = kp_table_operations(&daemon->generation.table);
+	const char **operations = kp_table_operations(daemon_table(daemon));
 	size_t count = 0;
 	const char *nearest = NULL;
 

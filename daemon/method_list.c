@@ -137,6 +137,7 @@ static bool is_plain(const json_t *parameters)
 static int check_state(const char *state, struct kp_diag *diag, const char **nearest)
 {
 	const char *names[KP_STATES + 1] = {"unclaimed"};
+	char offer[KP_TEXT_OFFER];
 
 	for (int i = 0; i < KP_STATES; i++)
 		names[i + 1] = kp_state_name((enum kp_state)i);
@@ -146,9 +147,8 @@ static int check_state(const char *state, struct kp_diag *diag, const char **nea
 	if (!state)
 		return 0;
 	*nearest = kp_text_nearest(state, names, KP_STATES + 1);
-	return kp_diag_set(diag, "unknown_state", state, "there is no state \"%s\"%s%s%s",
-		state, *nearest ? "; did you mean " : "", *nearest ? *nearest : "",
-		*nearest ? "?" : "");
+	return kp_diag_set(diag, "unknown_state", state, "there is no state \"%s\"%s",
+		state, kp_text_meant(*nearest, offer));
 }
 
 static void answer_list(struct daemon *daemon, struct call *call)
@@ -176,6 +176,7 @@ static void list(struct daemon *daemon, struct call *call)
 static void answer_info(struct daemon *daemon, struct call *call)
 {
 	const char *name = kp_json_text(call_parameters(call), "name");
+	char offer[KP_TEXT_OFFER];
 	enum kp_state state;
 	struct kp_diag diag;
 
@@ -186,9 +187,8 @@ static void answer_info(struct daemon *daemon, struct call *call)
 		return;
 	}
 	const char *nearest = kp_registry_nearest(daemon->registry, name);
-	kp_diag_set(&diag, "no_such_plugin", name, "there is no plugin %s%s%s%s", name,
-		nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+	kp_diag_set(&diag, "no_such_plugin", name, "there is no plugin %s%s", name,
+		kp_text_meant(nearest, offer));
 	call_fail(call, &diag, nearest);
 }
 
@@ -321,7 +321,7 @@ static void fail_with_offer(struct call *call, const char *asked, const char **o
 	if (!nearest)
 		nearest = kp_text_nearest(asked, operations, count);
 	if (nearest)
-		(void)snprintf(offer, sizeof(offer), "; did you mean %s?", nearest);
+		kp_text_meant(nearest, offer);
 	else
 		kp_text_offer(asked, names, n, "the families are", offer);
 	kp_diag_set(&diag, "unknown_operation", asked,

@@ -14,15 +14,16 @@
 #include "daemon/settle.h"
 #include "daemon/wait.h"
 #include "lib/json.h"
+#include "lib/text.h"
 
 static void fail_no_plugin(struct daemon *daemon, struct call *call, const char *name)
 {
 	const char *nearest = kp_registry_nearest(daemon->registry, name);
+	char offer[KP_TEXT_OFFER];
 	struct kp_diag diag;
 
-	kp_diag_set(&diag, "no_such_plugin", name, "there is no plugin %s%s%s%s", name,
-		nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+	kp_diag_set(&diag, "no_such_plugin", name, "there is no plugin %s%s", name,
+		kp_text_meant(nearest, offer));
 	call_fail(call, &diag, nearest);
 }
 

@@ -45,6 +45,7 @@ struct pipeline {
 	struct opening opening;
 	bool open; /* store and cache have been looked at */
 	bool away; /* all that the cache held is on disk alone */
+	bool was_open;
 
 	struct ways ways; /* wanted */
 	size_t leaving;	  /* ways that are not, and are not freed yet */
@@ -245,6 +246,7 @@ static void opened(struct lane_job *job)
 	if (!pipeline->store)
 		warn(pipeline, &pipeline->store_diag);
 	begin_some(pipeline);
+	put_away(pipeline);
 	close_when_idle(pipeline);
 }
 
@@ -252,6 +254,7 @@ static void opened(struct lane_job *job)
 static void fetch(struct pipeline *pipeline)
 {
 	pipeline->away = false;
+	pipeline->was_open = true;
 	lane_add(&pipeline->lane, &pipeline->opening.job, open_work, opened);
 }
 
@@ -292,8 +295,14 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 		free_all(pipeline);
 		return NULL;
 	}
-	fetch(pipeline);
+	pipeline->away = true;
 	return pipeline;
+}
+
+void pipeline_open(struct pipeline *pipeline)
+{
+	if (pipeline->away && !pipeline->was_open && !pipeline->closing)
+		fetch(pipeline);
 }
 
 /* ---- ways ---------------------------------------------------------------------- */
@@ -341,7 +350,7 @@ void pipeline_finished(struct pipeline *pipeline, struct way *way)
 
 	take_out(pipeline, way);
 	if (way->trace)
-		memory_set(&pipeline->memory, way->manifest.name, way->trace);
+		memory_set(&pipeline->memory, way->manifest.name, way->trace, way->kept);
 	way->verdict = (struct kp_verdict){0};
 	pipeline->done(
 		pipeline->context, way->manifest.name, way->manifest.digest, &verdict);
@@ -354,6 +363,24 @@ void pipeline_gone(struct pipeline *pipeline, struct way *way)
 	pipeline->leaving--;
 	put_away(pipeline);
 	close_when_idle(pipeline);
+}
+
+void pipeline_confirm(struct pipeline *pipeline, const char *plugin, struct trace *trace,
+	struct trace *kept)
+{
+	memory_set(&pipeline->memory, plugin, trace, kept);
+}
+
+bool pipeline_rests_on(const struct pipeline *pipeline, const char *plugin,
+	struct trace **trace, struct trace **kept)
+{
+	const struct memory_item *item = memory_find(&pipeline->memory, plugin);
+
+	if (!item || !item->trace->proof || !item->kept)
+		return false;
+	*trace = item->trace;
+	*kept = item->kept;
+	return true;
 }
 
 size_t pipeline_active(const struct pipeline *pipeline)
@@ -397,27 +424,6 @@ static void checked(void *context, const char *const *plugins, size_t count)
 	close_when_idle(pipeline);
 }
 
-static void forget_absent(struct memory *memory, const struct kp_manifests *manifests)
-{
-	for (size_t i = memory->count; i-- > 0;)
-		if (!kp_manifests_find(manifests, memory->items[i].plugin))
-			memory_forget(memory, memory->items[i].plugin);
-}
-
-/* What is under way looks at its files anyway. */
-static int gather(struct pipeline *pipeline, struct stale *stale)
-{
-	const struct memory *memory = &pipeline->memory;
-
-	for (size_t i = 0; i < memory->count; i++) {
-		const struct memory_item *item = &memory->items[i];
-		if (!ways_find(&pipeline->ways, item->plugin) &&
-			stale_add(stale, item->plugin, item->trace) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
 	void (*found)(void *context, const char *const *plugins, size_t count),
 	void *context)
@@ -425,8 +431,9 @@ void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manife
 	struct stale *stale = stale_new();
 	struct asked *asked = malloc(sizeof(*asked));
 
-	forget_absent(&pipeline->memory, manifests);
-	if (!stale || !asked || pipeline->closing || gather(pipeline, stale) < 0) {
+	memory_keep(&pipeline->memory, manifests);
+	if (!stale || !asked || pipeline->closing ||
+		memory_check(&pipeline->memory, &pipeline->ways, stale) < 0) {
 		stale_free(stale);
 		free(asked);
 		/* Whoever asked waits for an answer: without memory nothing is known. */

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "daemon/pool.h"
+#include "daemon/stamp.h"
 #include "lib/manifest.h"
 #include "lib/verdict.h"
 
@@ -48,6 +49,23 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 int pipeline_start(struct pipeline *pipeline, const struct kp_manifest *manifest,
 	bool fresh) __attribute__((warn_unused_result));
 void pipeline_cancel(struct pipeline *pipeline, const char *plugin);
+
+/*
+ * Opens store and cache, where no way has had that done: what is wrong with them is known
+ * a moment later.
+ */
+void pipeline_open(struct pipeline *pipeline);
+
+/* A verdict of an earlier run holds still: what it rests on; takes references. */
+void pipeline_confirm(struct pipeline *pipeline, const char *plugin, struct trace *trace,
+	struct trace *kept);
+/*
+ * What the last verdict of a plugin rests on, borrowed: its files, and the stamps of its
+ * entry in the store. False where the next start could not rely on them.
+ */
+bool pipeline_rests_on(const struct pipeline *pipeline, const char *plugin,
+	struct trace **trace, struct trace **kept);
+
 size_t pipeline_active(const struct pipeline *pipeline);
 
 /*

@@ -2,12 +2,15 @@
 /* The cycle of scans: on request, on changes, every 30 seconds. */
 #include "daemon/scan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
+#include "daemon/confirm.h"
 #include "daemon/daemon.h"
 #include "daemon/failures.h"
+#include "daemon/index.h"
 #include "daemon/news.h"
 #include "daemon/options.h"
 #include "daemon/pipeline.h"
@@ -28,7 +31,9 @@ struct ticket {
 
 struct scan {
 	struct daemon *daemon;
-	const char **dirs; /* of places */
+	const char **dirs;   /* of places */
+	char *store_dir;     /* likewise */
+	struct index *index; /* of an earlier run, until the first scan has read */
 	struct survey_places places;
 	uv_work_t work;
 	uv_timer_t period;
@@ -108,15 +113,19 @@ static int update(struct scan *scan, const char *force, bool fresh, struct kp_di
 	if (kp_registry_update(registry, &scan->survey.manifests, force, daemon_now(),
 		    &todo, &n, diag) < 0)
 		return -1;
+	int result =
+		force ? 0 : confirm_plugins(scan->daemon, scan->index, todo, n, diag);
 	for (size_t i = 0; i < n; i++) {
 		if (!json_object_get(scan->news.added, todo[i]))
 			news_put(scan->news.changed, todo[i]);
 		(void)json_object_del(scan->attempts, todo[i]);
-		start_plugin(scan, kp_registry_manifest(registry, todo[i]), fresh);
+		if (kp_registry_is_pending(registry, todo[i]))
+			start_plugin(
+				scan, kp_registry_manifest(registry, todo[i]), fresh);
 		free(todo[i]);
 	}
 	free(todo);
-	return 0;
+	return result;
 }
 
 int scan_retry(struct scan *scan, const char *plugin, struct kp_diag *diag)
@@ -228,21 +237,12 @@ static void watch_dirs(struct scan *scan)
 	scan->has_watched = true;
 }
 
-static bool is_among(const struct kp_diags *diags, const struct kp_diag *diag)
-{
-	for (size_t i = 0; i < diags->count; i++)
-		if (strcmp(diags->items[i].code, diag->code) == 0 &&
-			strcmp(diags->items[i].message, diag->message) == 0)
-			return true;
-	return false;
-}
-
 /* What is new since the last look: the rest has been said. */
 static void log_warnings(struct scan *scan, const struct kp_diags *before)
 {
 	const struct kp_diags *warnings = &scan->survey.manifests.warnings;
 	for (size_t i = 0; i < warnings->count; i++)
-		if (!is_among(before, &warnings->items[i]))
+		if (!kp_diags_has(before, &warnings->items[i]))
 			log_diag(&scan->daemon->log, LOG_WARNING, &warnings->items[i]);
 }
 
@@ -253,6 +253,8 @@ static int take_survey(struct scan *scan)
 	scan->survey = scan->next;
 	scan->next = (struct survey){0};
 	int result = update(scan, NULL, false, &scan->diag);
+	index_free(scan->index);
+	scan->index = NULL;
 	log_warnings(scan, &before.manifests.warnings);
 	survey_finish(&before);
 	return result;
@@ -278,6 +280,9 @@ static void on_looked(uv_work_t *work, int status)
 	}
 	scan->has_read = true;
 	watch_dirs(scan);
+	/* What was confirmed is there: whoever waits for nothing else need not. */
+	daemon_changed(scan->daemon);
+	pipeline_open(scan->daemon->pipeline);
 	pipeline_stale(scan->daemon->pipeline, &scan->survey.manifests, on_stale, scan);
 }
 
@@ -288,8 +293,9 @@ static void look(uv_work_t *work)
 
 	scan->is_same =
 		scan->only_stat && survey_stamp(&scan->places) == scan->survey.stamp;
-	scan->result =
-		scan->is_same ? 0 : survey_read(&scan->places, &scan->next, &scan->diag);
+	scan->result = scan->is_same ? 0
+				     : survey_read_known(&scan->places, scan->index,
+					       &scan->next, &scan->diag);
 }
 
 static void begin(struct scan *scan, bool only_stat)
@@ -350,6 +356,17 @@ const struct kp_manifests *scan_manifests(const struct scan *scan)
 	return &scan->survey.manifests;
 }
 
+bool scan_stamp_of(
+	const struct scan *scan, const struct kp_manifest *manifest, struct stamp *stamp)
+{
+	return survey_stamp_of(&scan->survey, manifest, stamp);
+}
+
+void scan_know(struct scan *scan, struct index *index)
+{
+	scan->index = index;
+}
+
 size_t scan_unclaimed(const struct scan *scan, const char *const **names)
 {
 	*names = (const char *const *)scan->survey.unclaimed;
@@ -371,8 +388,12 @@ static int set_places(struct scan *scan)
 		scan->dirs[i] = daemon->options->manifest_dirs[i];
 	if (daemon->loaded_dir)
 		scan->dirs[n++] = daemon->loaded_dir;
-	scan->places = (struct survey_places){
-		n, scan->dirs, daemon->options->plugin_dir, daemon->options->system};
+	if (asprintf(&scan->store_dir, "%s/store", daemon->options->state_dir) < 0) {
+		scan->store_dir = NULL;
+		return -1;
+	}
+	scan->places = (struct survey_places){n, scan->dirs, daemon->options->plugin_dir,
+		daemon->options->system, scan->store_dir};
 	return 0;
 }
 
@@ -385,6 +406,7 @@ struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 	}
 	scan->daemon = daemon;
 	if (set_places(scan) < 0) {
+		free(scan->dirs);
 		free(scan);
 		kp_diag_no_memory(diag);
 		return NULL;
@@ -416,6 +438,8 @@ void scan_free(struct scan *scan)
 	tell_none(scan->served);
 	tell_none(scan->waiting);
 	free(scan->dirs);
+	free(scan->store_dir);
+	index_free(scan->index);
 	survey_finish(&scan->survey);
 	news_finish(&scan->news);
 	json_decref(scan->attempts);

@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/stamp.h"
 #include "lib/diag.h"
 #include "lib/registry.h"
 
 struct daemon;
+struct index;
 struct scan;
 struct kp_manifests;
 
@@ -24,6 +26,9 @@ struct scan_result {
 typedef void scan_done_fn(void *context, const struct scan_result *result);
 
 struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag);
+
+/* What an earlier run knew, for the first scan: takes it. NULL is fine. */
+void scan_know(struct scan *scan, struct index *index);
 
 /*
  * Looks at everything, from the start, once the scan under way has ended. `done`
@@ -42,6 +47,9 @@ bool scan_has_settled(struct scan *scan);
 
 /* As of the last scan; empty before the first. */
 const struct kp_manifests *scan_manifests(const struct scan *scan);
+/* The stamp of a manifest's file, where it says something to a later run. */
+bool scan_stamp_of(
+	const struct scan *scan, const struct kp_manifest *manifest, struct stamp *stamp);
 /* Names of libraries that no manifest names. */
 size_t scan_unclaimed(const struct scan *scan, const char *const **names);
 

@@ -49,7 +49,7 @@ struct state {
 	int dir;
 	char *path;
 	struct lock lock;
-	struct file decisions, table;
+	struct file decisions, table, index;
 	uv_timer_t delay;
 	bool is_good; /* decisions.json has no fault */
 	bool has_timer, closing;
@@ -91,6 +91,8 @@ static void state_free(struct state *state)
 	free(state->decisions.next_bytes);
 	free(state->table.bytes);
 	free(state->table.next_bytes);
+	free(state->index.bytes);
+	free(state->index.next_bytes);
 	free(state->path);
 	free(state);
 }
@@ -109,7 +111,8 @@ int state_open(uv_loop_t *loop, const char *path, bool system, struct state **ou
 			.name = state_decisions_name,
 			.mode = 0600,
 			.durable = true},
-		.table = {.state = state, .name = state_table_name, .mode = 0644}};
+		.table = {.state = state, .name = state_table_name, .mode = 0644},
+		.index = {.state = state, .name = state_index_name, .mode = 0600}};
 	if (!state->path)
 		kp_diag_no_memory(diag);
 	if (!state->path || open_dir(state, system, diag) < 0 ||
@@ -142,6 +145,20 @@ void state_table_is_damaged(
 {
 	const struct state_place place = {state->dir, state->path};
 	state_set_aside(&place, state_table_name, diag, "", warnings);
+}
+
+void *state_index(struct state *state, size_t *size, struct kp_diags *warnings)
+{
+	const struct state_place place = {state->dir, state->path};
+	return state_read_index(&place, size, warnings);
+}
+
+void state_index_is_damaged(
+	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings)
+{
+	const struct state_place place = {state->dir, state->path};
+	state_set_aside(&place, state_index_name, diag,
+		"; every plugin is looked at, and it is made anew", warnings);
 }
 
 /* ---- writing ---- */
@@ -179,7 +196,7 @@ static void tell(struct done *done, const struct kp_diag *diag)
 static void free_if_closed(struct state *state)
 {
 	if (state->closing && !state->has_timer && !state->decisions.busy &&
-		!state->table.busy)
+		!state->table.busy && !state->index.busy)
 		state_free(state);
 }
 
@@ -270,6 +287,12 @@ void state_keep_table(struct state *state, const void *bytes, size_t size)
 	replace_next(&state->table, copy, size);
 	if (!uv_is_active((uv_handle_t *)&state->delay))
 		(void)uv_timer_start(&state->delay, on_delay, TABLE_DELAY_MS, 0);
+}
+
+void state_keep_index(struct state *state, void *bytes, size_t size)
+{
+	replace_next(&state->index, bytes, size);
+	write_next(&state->index);
 }
 
 static void on_timer_closed(uv_handle_t *handle)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state directory: what operators decided, durably, and the last good table.
- * Writes are done in libuv's pool, one after the other.
+ * The state directory: what operators decided, durably, the last good table and its
+ * index. Writes are done in libuv's pool, one after the other.
  */
 #ifndef KP_DAEMON_STATE_H
 #define KP_DAEMON_STATE_H
@@ -57,6 +57,16 @@ int state_keep_decisions(struct state *state, const struct kp_decisions *decisio
 
 /* Writes a copy of the table, soon and without fsync; a failure is forgotten. */
 void state_keep_table(struct state *state, const void *bytes, size_t size);
+
+/* Writes the index (daemon/index.h) without fsync: takes its bytes. */
+void state_keep_index(struct state *state, void *bytes, size_t size);
+/*
+ * The last index, malloc'ed; NULL: there is none that could be read, and *warnings says
+ * so where one is there.
+ */
+void *state_index(struct state *state, size_t *size, struct kp_diags *warnings);
+void state_index_is_damaged(
+	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings);
 
 /* Waits for what is under way, lets go of the lock and frees. NULL is fine. */
 void state_close(struct state *state);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "daemon/aside.h"
+#include "daemon/index.h"
 #include "lib/file.h"
 #include "lib/json.h"
 #include "lib/table_layout.h"
@@ -17,6 +18,7 @@
 const char state_decisions_name[] = "decisions.json";
 const char state_old_name[] = "decisions.json.old";
 const char state_table_name[] = "table";
+const char state_index_name[] = "index";
 
 /* Says what is wrong with a file, and what became of it and of what it said. */
 static void say_damaged(const struct state_place *place, const char *name,
@@ -243,4 +245,26 @@ int state_read_table(const struct state_place *place, void **bytes, size_t *size
 		state_set_aside(place, state_table_name, &why, "", warnings);
 	*bytes = text;
 	return 0;
+}
+
+/* Nothing is lost with it but time. */
+void *state_read_index(
+	const struct state_place *place, size_t *size, struct kp_diags *warnings)
+{
+	struct kp_diag why;
+	char *text = NULL;
+
+	switch (read_content(place, state_index_name, INDEX_MOST, &text, size, &why)) {
+	case PRESENT:
+		return text;
+	case DAMAGED:
+		state_set_aside(place, state_index_name, &why, "", warnings);
+		return NULL;
+	case FAILED:
+		kp_diags_add(warnings, &why);
+		return NULL;
+	case ABSENT:
+		break;
+	}
+	return NULL;
 }

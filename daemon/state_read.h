@@ -9,7 +9,8 @@
 #include "lib/decisions.h"
 #include "lib/diag.h"
 
-extern const char state_decisions_name[], state_old_name[], state_table_name[];
+extern const char state_decisions_name[], state_old_name[], state_table_name[],
+	state_index_name[];
 
 struct state_place {
 	int dir;
@@ -23,6 +24,9 @@ int state_read_decisions(const struct state_place *place, struct kp_decisions *d
 int state_read_table(const struct state_place *place, void **bytes, size_t *size,
 	struct kp_diags *warnings, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+/* NULL: absent, or it cannot be read, which is a warning. */
+void *state_read_index(
+	const struct state_place *place, size_t *size, struct kp_diags *warnings);
 /* Moves the file away and says why, and, with `now`, what that means. */
 void state_set_aside(const struct state_place *place, const char *name,
 	const struct kp_diag *why, const char *now, struct kp_diags *warnings);

@@ -139,11 +139,30 @@ static void write_mark(
 	kp_file_close(&fd);
 }
 
-void store_mark(const struct store *store, const char *closure)
+/* Stamps without a trace are as good: the next start looks for itself. */
+static bool take_stamps(const struct store *store, const char *closure,
+	char stamps[DIGEST_TEXT], struct trace **kept)
+{
+	struct trace *trace = kept ? trace_new() : NULL;
+
+	if (kept)
+		trace_unref(*kept);
+	if (tree_stamps(store->fd, closure, STORE_FILES, stamps, trace) == 0) {
+		if (kept)
+			*kept = trace;
+		return true;
+	}
+	trace_unref(trace);
+	if (kept)
+		*kept = NULL;
+	return false;
+}
+
+void store_mark(const struct store *store, const char *closure, struct trace **kept)
 {
 	char stamps[DIGEST_TEXT];
 
-	if (tree_stamps(store->fd, closure, STORE_FILES, stamps) == 0)
+	if (take_stamps(store, closure, stamps, kept))
 		write_mark(store, closure, stamps);
 }
 
@@ -180,18 +199,28 @@ static void set_aside(struct store *store, const char *closure)
 
 bool store_has(struct store *store, const char *closure, bool *damaged)
 {
+	return store_keeps(store, closure, damaged, NULL);
+}
+
+bool store_keeps(
+	struct store *store, const char *closure, bool *damaged, struct trace **kept)
+{
 	char stamps[DIGEST_TEXT], digest[DIGEST_TEXT];
 
 	if (faccessat(store->fd, closure, F_OK, 0) < 0)
 		return false;
 	/* Before the content is read: what is changed meanwhile has others. */
-	bool stamped = tree_stamps(store->fd, closure, STORE_FILES, stamps) == 0;
+	bool stamped = take_stamps(store, closure, stamps, kept);
 	if (stamped && is_marked(store, closure, stamps))
 		return true;
 	if (stamped && tree_digest(store->fd, closure, STORE_FILES, digest) == 0 &&
 		strcmp(digest, closure) == 0) {
 		write_mark(store, closure, stamps);
 		return true;
+	}
+	if (kept) {
+		trace_unref(*kept);
+		*kept = NULL;
 	}
 	set_aside(store, closure);
 	if (damaged)

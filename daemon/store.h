@@ -52,6 +52,14 @@ void store_serve_all(struct store *store);
  */
 bool store_has(struct store *store, const char *closure, bool *damaged);
 
+/*
+ * The same; *kept (may be NULL) gets the stamps of all its files and directories by their
+ * paths below the store, as of the time it was found to be right: a new reference, which
+ * the caller gives back, or NULL where there is no memory.
+ */
+bool store_keeps(
+	struct store *store, const char *closure, bool *damaged, struct trace **kept);
+
 /* What is known of the entry is forgotten: it is hashed when it is asked for next. */
 void store_doubt(const struct store *store, const char *closure);
 
@@ -96,6 +104,9 @@ enum draft_result draft_add(struct draft *draft, const char *path, unsigned *wai
 /* Opens the copy; a descriptor of the caller, or -1. */
 int draft_open(const struct draft *draft, size_t i, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+
+/* After draft_keep, what store_keeps gives of the entry: a new reference, or NULL. */
+struct trace *draft_kept(struct draft *draft);
 
 /*
  * Makes the draft an entry, or drops it for one that is there already. *entry

@@ -13,7 +13,7 @@ struct store {
 	bool for_all;
 };
 
-/* Remembers that the entry is right as it is, for this boot. */
-void store_mark(const struct store *store, const char *closure);
+/* Remembers that the entry is right as it is, for this boot; *kept as store_keeps. */
+void store_mark(const struct store *store, const char *closure, struct trace **kept);
 
 #endif

@@ -10,10 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/index.h"
+#include "daemon/index_look.h"
 #include "lib/file.h"
 #include "lib/text.h"
 
 static const char library_end[] = ".so";
+static const char manifest_end[] = ".json";
 
 /* ---- the stamp ---- */
 
@@ -25,55 +28,24 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return (hash ^ word) * 0x100000001b3;
 }
 
-/* A sum over entries: the order of a directory means nothing. */
-static uint64_t entry_stamp(int dir, const char *name)
-{
-	struct stat st = {0};
-	uint64_t hash = seed;
-
-	for (const char *c = name; *c; c++)
-		hash = mix(hash, (unsigned char)*c);
-	if (fstatat(dir, name, &st, 0) < 0)
-		return hash;
-	const uint64_t facts[] = {st.st_dev, st.st_ino, (uint64_t)st.st_size,
-		(uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec,
-		(uint64_t)st.st_ctim.tv_sec, (uint64_t)st.st_ctim.tv_nsec, st.st_mode};
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-		hash = mix(hash, facts[i]);
-	return hash;
-}
-
-/* Who may write there counts: files in it are trusted by that. */
-static uint64_t owner_stamp(int dir)
-{
-	struct stat st = {0};
-	(void)fstat(dir, &st);
-	return mix(mix(seed, st.st_uid), st.st_mode);
-}
-
-static uint64_t dir_stamp(const char *path, const char *end)
-{
-	DIR *dir = opendir(path);
-	if (!dir)
-		return 0;
-	uint64_t sum = owner_stamp(dirfd(dir));
-	for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-		if (kp_text_ends_with(e->d_name, end))
-			sum += entry_stamp(dirfd(dir), e->d_name);
-	(void)closedir(dir);
-	return sum;
-}
-
-uint64_t survey_stamp(const struct survey_places *places)
+/* NULL: only the stamp is wanted. `layers` has one for each directory. */
+static uint64_t see(const struct survey_places *places, struct sightings *layers,
+	struct sightings *libraries)
 {
 	uint64_t hash = seed;
 	for (size_t i = 0; i < places->n_manifest_dirs; i++) {
 		const char *dir = places->manifest_dirs[i];
-		hash = mix(hash, dir_stamp(dir, ".json"));
+		hash = mix(hash,
+			sightings_read(dir, manifest_end, layers ? &layers[i] : NULL));
 		if (places->only_trusted)
 			hash = mix(hash, kp_file_way_trusted(dir, geteuid(), NULL) == 0);
 	}
-	return mix(hash, dir_stamp(places->plugin_dir, library_end));
+	return mix(hash, sightings_read(places->plugin_dir, library_end, libraries));
+}
+
+uint64_t survey_stamp(const struct survey_places *places)
+{
+	return see(places, NULL, NULL);
 }
 
 /* ---- directories to watch ---- */
@@ -129,6 +101,13 @@ static int add_dir_of(struct survey *survey, char *path)
 	return add_or_ancestor(survey, path, WATCH_LIBRARIES);
 }
 
+/* Is it a file of the plugin directory, and not a link? find_dirs has followed that. */
+static bool is_plain(const struct survey *survey, const char *library)
+{
+	const struct sighting *seen = sightings_find(&survey->libraries, library);
+	return seen && seen->is_plain;
+}
+
 static int add_parent(struct survey *survey, const struct survey_places *places,
 	const struct kp_manifest *manifest)
 {
@@ -136,6 +115,7 @@ static int add_parent(struct survey *survey, const struct survey_places *places,
 	char *path;
 
 	if (manifest->error || manifest->masked || !manifest->library ||
+		is_plain(survey, manifest->library) ||
 		kp_manifest_library(manifest, places->plugin_dir, &path, &diag) < 0)
 		return 0;
 	/* Where it is named, and where a link leads. */
@@ -148,13 +128,22 @@ static int add_parent(struct survey *survey, const struct survey_places *places,
 	return result;
 }
 
+static int add_real(struct survey *survey, const char *dir)
+{
+	char *real = survey->libraries.count ? realpath(dir, NULL) : NULL;
+	int result = real ? add_or_ancestor(survey, real, WATCH_LIBRARIES) : 0;
+	free(real);
+	return result;
+}
+
 static int find_dirs(struct survey *survey, const struct survey_places *places)
 {
 	for (size_t i = 0; i < places->n_manifest_dirs; i++)
 		if (add_or_ancestor(survey, places->manifest_dirs[i], WATCH_MANIFESTS) <
 			0)
 			return -1;
-	if (add_or_ancestor(survey, places->plugin_dir, WATCH_LIBRARIES) < 0)
+	if (add_or_ancestor(survey, places->plugin_dir, WATCH_LIBRARIES) < 0 ||
+		add_real(survey, places->plugin_dir) < 0)
 		return -1;
 	for (size_t i = 0; i < survey->manifests.count; i++)
 		if (add_parent(survey, places, &survey->manifests.items[i]) < 0)
@@ -221,13 +210,25 @@ static int add_unclaimed(struct survey *survey, const char *name)
 	return all[survey->n_unclaimed] ? (survey->n_unclaimed++, 0) : -1;
 }
 
+static int add_if_unclaimed(struct survey *survey, const struct survey_places *places,
+	struct identity **ids, size_t *n, const char *name, const struct stat *st)
+{
+	if (!*ids) {
+		*ids = calloc(survey->manifests.count + 1, sizeof(**ids));
+		if (!*ids)
+			return -1;
+		*n = claimed(survey, places, *ids);
+	}
+	return is_claimed(*ids, *n, st) ? 0 : add_unclaimed(survey, name);
+}
+
 static int find_unclaimed(struct survey *survey, const struct survey_places *places)
 {
 	DIR *dir = opendir(places->plugin_dir);
-	struct identity *ids = calloc(survey->manifests.count + 1, sizeof(*ids));
-	int result = ids ? 0 : -1;
+	struct identity *ids = NULL; /* of all that are claimed, once they are needed */
+	size_t n = 0;
+	int result = 0;
 
-	size_t n = ids ? claimed(survey, places, ids) : 0;
 	while (dir && result == 0) {
 		struct stat st;
 		const struct dirent *e = readdir(dir);
@@ -236,8 +237,9 @@ static int find_unclaimed(struct survey *survey, const struct survey_places *pla
 		if (e->d_name[0] != '.' && kp_text_ends_with(e->d_name, library_end) &&
 			!is_namesake(survey, e->d_name) &&
 			fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
-			S_ISREG(st.st_mode) && !is_claimed(ids, n, &st))
-			result = add_unclaimed(survey, e->d_name);
+			S_ISREG(st.st_mode))
+			result = add_if_unclaimed(
+				survey, places, &ids, &n, e->d_name, &st);
 	}
 	if (dir)
 		(void)closedir(dir);
@@ -248,34 +250,107 @@ static int find_unclaimed(struct survey *survey, const struct survey_places *pla
 	return result;
 }
 
-static int read_manifests(const struct survey_places *places,
-	struct kp_manifests *manifests, struct kp_diag *diag)
+/* ---- all of it ---- */
+
+struct knowing {
+	const struct survey *survey;
+	struct index *index;
+};
+
+/* One that has the stamp of an earlier run, which was old enough then, is not read. */
+static bool is_known(
+	void *context, size_t layer, const char *file, struct kp_manifest *manifest)
 {
-	if (places->only_trusted)
-		return kp_manifests_read_trusted(places->manifest_dirs,
-			places->n_manifest_dirs, geteuid(), manifests, diag);
-	return kp_manifests_read(
-		places->manifest_dirs, places->n_manifest_dirs, manifests, diag);
+	const struct knowing *knowing = context;
+	const struct sighting *seen =
+		sightings_find(&knowing->survey->layers[layer], file);
+	char name[256];
+
+	(void)snprintf(name, sizeof(name), "%.*s",
+		(int)(strlen(file) - (sizeof(manifest_end) - 1)), file);
+	struct index_item *item = seen ? index_find(knowing->index, name) : NULL;
+	if (!item || item->manifest.layer != layer ||
+		!stamp_equal(&item->stamp, &seen->stamp) ||
+		kp_manifest_copy(&item->manifest, manifest) < 0)
+		return false;
+	item->is_known = true;
+	return true;
+}
+
+static int read_manifests(const struct survey_places *places, struct index *index,
+	struct survey *survey, struct kp_diag *diag)
+{
+	struct knowing knowing = {survey, index};
+	uid_t owner = geteuid();
+
+	return kp_manifests_read_known(places->manifest_dirs, places->n_manifest_dirs,
+		places->only_trusted ? &owner : NULL, index ? is_known : NULL, &knowing,
+		&survey->manifests, diag);
+}
+
+static int read_all(const struct survey_places *places, struct index *index,
+	struct survey *survey, struct kp_diag *diag)
+{
+	survey->layers = calloc(places->n_manifest_dirs + 1, sizeof(*survey->layers));
+	if (!survey->layers)
+		return kp_diag_no_memory(diag);
+	survey->n_layers = places->n_manifest_dirs;
+	/* Before anything is read: what changes meanwhile has another stamp. */
+	survey->stamp = see(places, survey->layers, &survey->libraries);
+	if (read_manifests(places, index, survey, diag) < 0) {
+		survey->manifests = (struct kp_manifests){0};
+		return -1;
+	}
+	if (find_dirs(survey, places) < 0 || find_unclaimed(survey, places) < 0)
+		return kp_diag_no_memory(diag);
+	return 0;
+}
+
+int survey_read_known(const struct survey_places *places, struct index *index,
+	struct survey *survey, struct kp_diag *diag)
+{
+	*survey = (struct survey){.stamp = 0};
+	if (read_all(places, index, survey, diag) < 0) {
+		survey_finish(survey);
+		return -1;
+	}
+	if (index)
+		index_look(index, &(struct index_look){.plugin_dir = places->plugin_dir,
+					  .store_dir = places->store_dir,
+					  .libraries = &survey->libraries,
+					  .only_trusted = places->only_trusted});
+	sightings_finish(&survey->libraries);
+	return 0;
 }
 
 int survey_read(
 	const struct survey_places *places, struct survey *survey, struct kp_diag *diag)
 {
-	*survey = (struct survey){.stamp = survey_stamp(places)};
-	if (read_manifests(places, &survey->manifests, diag) < 0) {
-		survey->manifests = (struct kp_manifests){0};
-		return -1;
-	}
-	if (find_dirs(survey, places) < 0 || find_unclaimed(survey, places) < 0) {
-		survey_finish(survey);
-		return kp_diag_no_memory(diag);
-	}
-	return 0;
+	return survey_read_known(places, NULL, survey, diag);
+}
+
+bool survey_stamp_of(const struct survey *survey, const struct kp_manifest *manifest,
+	struct stamp *stamp)
+{
+	const char *slash = strrchr(manifest->path, '/');
+	const struct sighting *seen =
+		slash && manifest->layer < survey->n_layers
+			? sightings_find(&survey->layers[manifest->layer], slash + 1)
+			: NULL;
+
+	if (!seen || !seen->is_old)
+		return false;
+	*stamp = seen->stamp;
+	return true;
 }
 
 void survey_finish(struct survey *survey)
 {
 	kp_manifests_finish(&survey->manifests);
+	for (size_t i = 0; i < survey->n_layers; i++)
+		sightings_finish(&survey->layers[i]);
+	free(survey->layers);
+	sightings_finish(&survey->libraries);
 	for (size_t i = 0; i < survey->n_unclaimed; i++)
 		free(survey->unclaimed[i]);
 	free(survey->unclaimed);

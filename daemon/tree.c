@@ -146,13 +146,33 @@ void tree_lines_finish(struct tree_lines *lines)
 struct hashing {
 	struct tree_lines lines;
 	char path[PATH_MAX]; /* of the directory, "" or with a slash at its end */
+	const char *tree;
 	size_t files;
-	bool stamps; /* in place of content */
+	bool stamps;	     /* in place of content */
+	struct trace *trace; /* of these; or NULL */
 };
 
 static int hash_visit(int dir, const char *name, void *context);
 
-static int hash_dir(int dir, const char *name, struct hashing *hashing)
+/* What is in the tree is told by its path below the directory of the tree. */
+static int trace_stat(
+	const struct hashing *hashing, const char *path, const struct stat *st)
+{
+	char whole[PATH_MAX];
+	struct stamp stamp;
+	int n = snprintf(
+		whole, sizeof(whole), "%s%s%s", hashing->tree, path[0] ? "/" : "", path);
+
+	if (!hashing->trace)
+		return 0;
+	if (n < 0 || (size_t)n >= sizeof(whole))
+		return -1;
+	stamp_from_stat(st, &stamp);
+	return trace_add(hashing->trace, whole, &stamp);
+}
+
+static int hash_dir(
+	int dir, const char *name, const struct stat *st, struct hashing *hashing)
 {
 	size_t before = strlen(hashing->path);
 	size_t room = sizeof(hashing->path) - before;
@@ -160,29 +180,41 @@ static int hash_dir(int dir, const char *name, struct hashing *hashing)
 
 	if (n < 0 || (size_t)n >= room)
 		return -1;
-	int failed = each(dir, name, hash_visit, hashing);
+	hashing->path[before + (size_t)n - 1] = '\0';
+	int failed = trace_stat(hashing, hashing->path, st);
+	hashing->path[before + (size_t)n - 1] = '/';
+	if (!failed)
+		failed = each(dir, name, hash_visit, hashing);
 	hashing->path[before] = '\0';
 	return failed;
 }
 
 /* All but the device, whose number may be another after a while. */
-static int digest_stamp(int fd, char digest[DIGEST_TEXT])
+static void digest_stamp(const struct stat *st, char digest[DIGEST_TEXT])
 {
 	char text[128];
 	struct stamp stamp;
-	struct stat st;
 
-	if (fstat(fd, &st) < 0)
-		return -1;
-	stamp_from_stat(&st, &stamp);
+	stamp_from_stat(st, &stamp);
 	int n = snprintf(text, sizeof(text), "%llu %lld %lld %lld",
 		(unsigned long long)stamp.ino, (long long)stamp.size,
 		(long long)stamp.mtime, (long long)stamp.ctime);
 	digest_bytes(text, (size_t)n, digest);
-	return 0;
 }
 
-static int hash_file(int fd, const char *name, struct hashing *hashing)
+static int digest_content(int dir, const char *name, char digest[DIGEST_TEXT])
+{
+	int fd = kp_file_open(dir, name, NULL, NULL);
+
+	if (fd < 0)
+		return -1;
+	int failed = digest_copy(fd, -1, file_most, name, digest, NULL, NULL);
+	kp_file_close(&fd);
+	return failed;
+}
+
+static int hash_file(
+	int dir, const char *name, const struct stat *st, struct hashing *hashing)
 {
 	char digest[DIGEST_TEXT];
 	char path[PATH_MAX];
@@ -190,9 +222,11 @@ static int hash_file(int fd, const char *name, struct hashing *hashing)
 
 	if (n < 0 || (size_t)n >= sizeof(path) || hashing->lines.count >= hashing->files)
 		return -1;
-	if (hashing->stamps
-			? digest_stamp(fd, digest) < 0
-			: digest_copy(fd, -1, file_most, name, digest, NULL, NULL) < 0)
+	if (!hashing->stamps && digest_content(dir, name, digest) < 0)
+		return -1;
+	if (hashing->stamps)
+		digest_stamp(st, digest);
+	if (trace_stat(hashing, path, st) < 0)
 		return -1;
 	return tree_lines_add(&hashing->lines, digest, path);
 }
@@ -204,27 +238,36 @@ static int hash_visit(int dir, const char *name, void *context)
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
 	if (S_ISDIR(st.st_mode))
-		return hash_dir(dir, name, context);
-	if (S_ISLNK(st.st_mode))
-		return -1;
-	int fd = kp_file_open(dir, name, NULL, NULL);
-	if (fd < 0)
-		return -1;
-	int failed = hash_file(fd, name, context);
-	kp_file_close(&fd);
-	return failed;
+		return hash_dir(dir, name, &st, context);
+	return S_ISREG(st.st_mode) ? hash_file(dir, name, &st, context) : -1;
 }
 
-static int digest(
-	int dir, const char *name, size_t files, bool stamps, char text[DIGEST_TEXT])
+/* The tree itself first: what is changed in it meanwhile gives it another time. */
+static int trace_tree(int dir, const struct hashing *hashing)
+{
+	struct stat st;
+
+	if (!hashing->trace)
+		return 0;
+	if (fstatat(dir, hashing->tree, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return trace_stat(hashing, "", &st);
+}
+
+static int digest(int dir, const char *name, size_t files, bool stamps,
+	struct trace *trace, char text[DIGEST_TEXT])
 {
 	struct hashing *hashing = calloc(1, sizeof(*hashing));
 
 	if (!hashing)
 		return -1;
+	hashing->tree = name;
 	hashing->files = files;
 	hashing->stamps = stamps;
-	int failed = each(dir, name, hash_visit, hashing);
+	hashing->trace = trace;
+	int failed = trace_tree(dir, hashing);
+	if (!failed)
+		failed = each(dir, name, hash_visit, hashing);
 	if (!failed)
 		failed = tree_lines_digest(&hashing->lines, text);
 	tree_lines_finish(&hashing->lines);
@@ -234,10 +277,11 @@ static int digest(
 
 int tree_digest(int dir, const char *name, size_t files, char text[DIGEST_TEXT])
 {
-	return digest(dir, name, files, false, text);
+	return digest(dir, name, files, false, NULL, text);
 }
 
-int tree_stamps(int dir, const char *name, size_t files, char text[DIGEST_TEXT])
+int tree_stamps(int dir, const char *name, size_t files, char text[DIGEST_TEXT],
+	struct trace *trace)
 {
-	return digest(dir, name, files, true, text);
+	return digest(dir, name, files, true, trace, text);
 }

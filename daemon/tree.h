@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "daemon/digest.h"
+#include "daemon/stamp.h"
 #include "lib/diag.h"
 
 /* Removes a file or a tree; 0 also when there is none. */
@@ -31,8 +32,11 @@ void tree_lines_finish(struct tree_lines *lines);
 /* Hashes the files of a tree; what is no file or directory is an error. */
 int tree_digest(int dir, const char *name, size_t files, char digest[DIGEST_TEXT])
 	__attribute__((warn_unused_result));
-/* The same of what stat says of them (daemon/stamp.h), without reading one. */
-int tree_stamps(int dir, const char *name, size_t files, char digest[DIGEST_TEXT])
-	__attribute__((warn_unused_result));
+/*
+ * The same of what stat says of them (daemon/stamp.h), without opening one. `trace`
+ * (may be NULL) gets the stamps of all files and directories by their paths below `dir`.
+ */
+int tree_stamps(int dir, const char *name, size_t files, char digest[DIGEST_TEXT],
+	struct trace *trace) __attribute__((warn_unused_result));
 
 #endif

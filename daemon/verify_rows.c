@@ -38,17 +38,6 @@ static json_t *explain(const struct bench_plan *plan, const struct kp_table *tab
 	return candidates;
 }
 
-static const json_t *find(const json_t *candidates, const char *id)
-{
-	size_t i;
-	const json_t *candidate;
-
-	json_array_foreach (candidates, i, candidate)
-		if (strcmp(kp_json_text(candidate, "kernel"), id) == 0)
-			return candidate;
-	return NULL;
-}
-
 /* ---- reasons ----------------------------------------------------------------------- */
 
 enum reason {
@@ -108,7 +97,8 @@ static int add_grown(struct bench_plan *plan, const struct kp_table *table, size
 	for (size_t i = 0; !failed && i < plan->n_rows; i++) {
 		const struct bench_row *row = &plan->rows[i];
 		if (row->shape != shape || row->verdict ||
-			(reasons_of(find(candidates, row->source.id)) & ~REASON_OFF))
+			(reasons_of(bench_candidate(candidates, row->source.id)) &
+				~REASON_OFF))
 			continue;
 		failed = json_array_append_new(json_object_get(row->details, "grown"),
 			json_pack("{s:s, s:O}", "dim", dim, "shape", grown));
@@ -178,7 +168,8 @@ static int settle_shape(struct bench_plan *plan, const struct kp_table *table,
 		return -1;
 	for (size_t i = plan->n_rows; i-- > 0;) {
 		struct bench_row *row = &plan->rows[i];
-		unsigned reasons = reasons_of(find(candidates, row->source.id));
+		unsigned reasons =
+			reasons_of(bench_candidate(candidates, row->source.id));
 		if (row->shape == shape && !settle(row, reasons, is_named))
 			verify_rows_drop(plan, i);
 	}

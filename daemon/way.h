@@ -52,6 +52,7 @@ struct way {
 	bool checked; /* the entry was hashed again after a failure */
 	bool damaged; /* an entry of it was, once */
 	struct trace *trace;
+	struct trace *kept; /* of its entry in the store, or NULL */
 	json_t *parts;
 
 	unsigned lost;

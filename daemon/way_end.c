@@ -49,6 +49,7 @@ void way_free(struct way *way)
 	free(way->library);
 	trace_unref(way->file.trace);
 	trace_unref(way->trace);
+	trace_unref(way->kept);
 	json_decref(way->known);
 	json_decref(way->remembered);
 	json_decref(way->parts);

@@ -52,7 +52,8 @@ void way_look(struct lane_job *job)
 
 	way->hit = digest_is_wanted(way, file->digest) && file->trace->proof &&
 		   trace_holds(file->trace) && is_trusted_still(way, file->trace) &&
-		   (!file->closure[0] || store_has(store, file->closure, &way->damaged));
+		   (!file->closure[0] ||
+			   store_keeps(store, file->closure, &way->damaged, &way->kept));
 }
 
 static int out_of_memory(struct way *way)
@@ -362,6 +363,8 @@ void way_keep(struct lane_job *job)
 	if (print_deps(way) < 0 || draft_keep(way->draft, way->closure, &way->entry,
 					   &way->damaged, &way->diag) < 0)
 		return;
+	trace_unref(way->kept);
+	way->kept = draft_kept(way->draft);
 	if (list_parts(way) < 0) {
 		json_decref(way->parts);
 		way->parts = NULL;
@@ -378,7 +381,7 @@ void way_check(struct lane_job *job)
 	struct store *store = pipeline_store(way->pipeline);
 
 	store_doubt(store, way->closure);
-	(void)store_has(store, way->closure, &way->damaged);
+	(void)store_keeps(store, way->closure, &way->damaged, &way->kept);
 }
 
 void way_discard(struct lane_job *job)

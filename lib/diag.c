@@ -96,13 +96,19 @@ void kp_diags_add(struct kp_diags *list, const struct kp_diag *diag)
 	list->items = items;
 }
 
-void kp_diags_add_new(struct kp_diags *list, const struct kp_diag *diag)
+bool kp_diags_has(const struct kp_diags *list, const struct kp_diag *diag)
 {
-	for (size_t i = 0; list && i < list->count; i++)
+	for (size_t i = 0; i < list->count; i++)
 		if (strcmp(list->items[i].code, diag->code) == 0 &&
 			strcmp(list->items[i].message, diag->message) == 0)
-			return;
-	kp_diags_add(list, diag);
+			return true;
+	return false;
+}
+
+void kp_diags_add_new(struct kp_diags *list, const struct kp_diag *diag)
+{
+	if (!list || !kp_diags_has(list, diag))
+		kp_diags_add(list, diag);
 }
 
 void kp_diags_finish(struct kp_diags *list)

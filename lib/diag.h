@@ -3,6 +3,7 @@
 #ifndef KP_LIB_DIAG_H
 #define KP_LIB_DIAG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -59,6 +60,8 @@ const char *kp_diag_text(const struct kp_diag *diag, char *text, size_t size);
 void kp_diags_add(struct kp_diags *list, const struct kp_diag *diag);
 /* The same, unless one with this code and message is there. */
 void kp_diags_add_new(struct kp_diags *list, const struct kp_diag *diag);
+/* Does it have one of the same code and message? */
+bool kp_diags_has(const struct kp_diags *list, const struct kp_diag *diag);
 void kp_diags_finish(struct kp_diags *list);
 
 #endif

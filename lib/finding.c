@@ -261,11 +261,6 @@ void kp_finding_probe(struct kp_finding *finding, const json_t *line)
 /* ---- ends ----------------------------------------------------------------------------
  */
 
-static json_t *text_or_null(const char *text)
-{
-	return text[0] ? kp_json_clean_string(text) : json_null();
-}
-
 static json_t *signal_json(int number)
 {
 	const char *name = sigabbrev_np(number);
@@ -315,9 +310,11 @@ static void keep_evidence(
 	verdict->evidence = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:n, s:I}", "stage",
 		kp_json_clean_string(result->stage), "exit",
 		result->exit < 0 ? json_null() : json_integer(result->exit), "signal",
-		signal_json(result->signal), "loader", text_or_null(result->loader),
-		"output", text_or_null(printed.output ? printed.output : ""), "backtrace",
-		text_or_null(printed.backtrace), "sha256", "at", (json_int_t)now);
+		signal_json(result->signal), "loader",
+		kp_json_clean_or_null(result->loader), "output",
+		kp_json_clean_or_null(printed.output), "backtrace",
+		kp_json_clean_or_null(printed.backtrace), "sha256", "at",
+		(json_int_t)now);
 	free(printed.output);
 	kp_verdict_mark_evidence(verdict);
 }

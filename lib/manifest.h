@@ -78,6 +78,19 @@ int kp_manifests_read_trusted(const char *const *dirs, size_t count, uid_t owner
 	struct kp_manifests *out, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/*
+ * Where a file of a layer is known to be what it was, its manifest need not be read
+ * again: fills *manifest (but for its layer), which is the reader's from then on, and is
+ * true. False: not known, or no memory.
+ */
+typedef bool kp_manifest_known_fn(
+	void *context, size_t layer, const char *file, struct kp_manifest *manifest);
+
+/* The same as kp_manifests_read, or with an owner as kp_manifests_read_trusted. */
+int kp_manifests_read_known(const char *const *dirs, size_t count, const uid_t *owner,
+	kp_manifest_known_fn *known, void *context, struct kp_manifests *out,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 const struct kp_manifest *kp_manifests_find(
 	const struct kp_manifests *manifests, const char *name);
 

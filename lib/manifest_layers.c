@@ -28,8 +28,10 @@ struct entry {
 struct scan {
 	const char *const *dirs;
 	size_t n_dirs;
-	int *fds;	    /* one a directory, or -1 */
-	const uid_t *owner; /* NULL: whoever may write, is believed */
+	int *fds;		     /* one a directory, or -1 */
+	const uid_t *owner;	     /* NULL: whoever may write, is believed */
+	kp_manifest_known_fn *known; /* or NULL */
+	void *context;
 	struct entry *entries;
 	size_t count, room;
 };
@@ -243,6 +245,9 @@ static enum outcome read_file(const struct scan *scan, const struct entry *entry
 
 	if (check_trust(scan, entry->layer, path, &diag) < 0)
 		return read_unread(scan, entry, path, &diag, manifest);
+	if (scan->known &&
+		scan->known(scan->context, entry->layer, entry->file, manifest))
+		return READ;
 	if (is_masked(dir, entry->file))
 		return set_text(manifest, path, "", 0) < 0 ? NO_MEMORY : READ;
 	if (kp_file_read(dir, entry->file, KP_MANIFEST_BYTES, &text, &size, &diag) < 0)
@@ -311,13 +316,16 @@ static int read_entries(const struct scan *scan, struct kp_manifests *out)
 	return 0;
 }
 
-static int read_layers(const char *const *dirs, size_t count, const uid_t *owner,
-	struct kp_manifests *out, struct kp_diag *diag)
+int kp_manifests_read_known(const char *const *dirs, size_t count, const uid_t *owner,
+	kp_manifest_known_fn *known, void *context, struct kp_manifests *out,
+	struct kp_diag *diag)
 {
 	struct kp_manifests read = {0};
 	struct scan scan;
 	int result = scan_init(&scan, dirs, count, owner);
 
+	scan.known = known;
+	scan.context = context;
 	for (size_t i = 0; result == 0 && i < count; i++)
 		result = scan_layer(&scan, i, &read.warnings);
 	if (result == 0 && scan.count)
@@ -336,13 +344,13 @@ static int read_layers(const char *const *dirs, size_t count, const uid_t *owner
 int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests *out,
 	struct kp_diag *diag)
 {
-	return read_layers(dirs, count, NULL, out, diag);
+	return kp_manifests_read_known(dirs, count, NULL, NULL, NULL, out, diag);
 }
 
 int kp_manifests_read_trusted(const char *const *dirs, size_t count, uid_t owner,
 	struct kp_manifests *out, struct kp_diag *diag)
 {
-	return read_layers(dirs, count, &owner, out, diag);
+	return kp_manifests_read_known(dirs, count, &owner, NULL, NULL, out, diag);
 }
 
 static int compare_to_name(const void *name, const void *manifest)

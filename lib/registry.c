@@ -272,6 +272,7 @@ static int no_such_plugin(
 	size_t length = slash ? (size_t)(slash - name) : strlen(name);
 	char plugin[KP_PLUGIN_ID_BYTES];
 	char id[KP_PLUGIN_ID_BYTES];
+	char offer[KP_TEXT_OFFER];
 	size_t kernel;
 
 	(void)snprintf(plugin, sizeof(plugin), "%.*s",
@@ -283,9 +284,8 @@ static int no_such_plugin(
 		if (kp_table_find(&registry->latest, NULL, id, &kernel, NULL) == 0)
 			nearest = id;
 	}
-	return kp_diag_set(diag, "no_such_plugin", plugin, "there is no plugin %s%s%s%s",
-		plugin, nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+	return kp_diag_set(diag, "no_such_plugin", plugin, "there is no plugin %s%s",
+		plugin, kp_text_meant(nearest, offer));
 }
 
 /* Nothing else can be meant where a plugin has no kernels, or none that are known. */

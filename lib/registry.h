@@ -85,6 +85,49 @@ int kp_registry_apply(struct kp_registry *registry, const char *plugin,
 	const char *manifest_digest, struct kp_verdict *verdict, int64_t now,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/*
+ * What was found out about a library in an earlier run, and is known to hold still: its
+ * kernels are in the restored table. The last two are of the struct kp_library of then.
+ */
+struct kp_confirmed {
+	const char *plugin, *manifest_digest, *digest, *closure, *told;
+	int64_t bytes;
+	bool accepted; /* out */
+};
+
+/*
+ * Takes verdicts of the restored table for what they are: those of active plugins that
+ * are pending, whose manifest, library and closure are the same. What is not accepted
+ * needs a verdict as ever. Then settles, once.
+ */
+int kp_registry_confirm(struct kp_registry *registry, struct kp_confirmed *items,
+	size_t count, int64_t now, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/*
+ * After that: where every plugin of the restored table was confirmed and stands as it
+ * does there, the table is what kp_registry_publish would make again, under decisions,
+ * families and a platform that are the same as then, which the caller knows. True: it
+ * holds from now on.
+ */
+bool kp_registry_adopt(struct kp_registry *registry);
+
+/*
+ * What is to be kept of an active plugin's library beyond the table; texts are the
+ * registry's, valid until its next verdict.
+ */
+struct kp_library {
+	const char *digest, *closure, *told;
+	int64_t bytes;
+};
+
+/*
+ * False: it cannot be confirmed later, for it is not active by its verdict, pending, or
+ * not in the latest table.
+ */
+bool kp_registry_library(const struct kp_registry *registry, const char *plugin,
+	struct kp_library *library);
+
 /* The decisions that hold from now on; borrowed in the call, copied. */
 int kp_registry_decide(struct kp_registry *registry, const struct kp_decisions *decisions,
 	int64_t now, struct kp_diag *diag) __attribute__((warn_unused_result));

@@ -60,6 +60,7 @@ static const char *nearest_plugin(const struct kp_table *table, const char *name
 static bool is_unknown(
 	const struct kp_table *table, const char *name, struct kp_diag *diag)
 {
+	char offer[KP_TEXT_OFFER];
 	struct kp_diag why;
 	size_t kernel;
 
@@ -72,11 +73,9 @@ static bool is_unknown(
 	}
 	if (kp_table_plugin(table, name) != SIZE_MAX)
 		return false;
-	const char *nearest = nearest_plugin(table, name);
 	kp_diag_set(diag, "unknown_without", name,
-		"there is no plugin or kernel %s to leave out%s%s%s", name,
-		nearest ? "; did you mean " : "", nearest ? nearest : "",
-		nearest ? "?" : "");
+		"there is no plugin or kernel %s to leave out%s", name,
+		kp_text_meant(nearest_plugin(table, name), offer));
 	return true;
 }
 

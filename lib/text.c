@@ -203,6 +203,13 @@ const char *kp_text_nearest(const char *wanted, const char *const *names, size_t
 
 static const char offer_words[] = "; did you mean ";
 
+const char *kp_text_meant(const char *nearest, char text[KP_TEXT_OFFER])
+{
+	(void)snprintf(text, KP_TEXT_OFFER, "%s%s%s", nearest ? offer_words : "",
+		nearest ? nearest : "", nearest ? "?" : "");
+	return text;
+}
+
 const char *kp_text_offer(const char *wanted, const char *const *names, size_t count,
 	const char *list, char text[KP_TEXT_OFFER])
 {
@@ -210,9 +217,7 @@ const char *kp_text_offer(const char *wanted, const char *const *names, size_t c
 	const char *nearest = kp_text_nearest(wanted, names, count);
 	size_t used = 0;
 
-	text[0] = '\0';
-	if (nearest)
-		(void)snprintf(text, KP_TEXT_OFFER, "%s%s?", offer_words, nearest);
+	kp_text_meant(nearest, text);
 	if (nearest || !list || count == 0)
 		return text;
 	used = kp_text_add(text, KP_TEXT_OFFER, used, "; %s", list);

@@ -71,6 +71,9 @@ enum { KP_TEXT_OFFER = 320 };
 const char *kp_text_offer(const char *wanted, const char *const *names, size_t count,
 	const char *list, char text[KP_TEXT_OFFER]);
 
+/* The same of a name that was found already; NULL: none. */
+const char *kp_text_meant(const char *nearest, char text[KP_TEXT_OFFER]);
+
 /* The X that a sentence offers at its end, copied; NULL when it offers none. */
 const char *kp_text_offered(const char *sentence, char *name, size_t size);
 

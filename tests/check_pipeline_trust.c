@@ -20,7 +20,7 @@ static bool give_away(const char *name)
 {
 	if (chown(at(name), STRANGER, (gid_t)-1) == 0)
 		return true;
-	fprintf(stderr, "skipped: only root can give a file to another user\n");
+	suite_skip("a file of another user", "only root can give one away");
 	return false;
 }
 

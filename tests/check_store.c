@@ -375,7 +375,7 @@ static void mark_falsely(const char *closure)
 	char name[64 + DIGEST_TEXT], stamps[DIGEST_TEXT];
 	char *dir = path_to("store");
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_eq(tree_stamps(fd, closure, STORE_FILES, stamps), 0);
+	ck_assert_int_eq(tree_stamps(fd, closure, STORE_FILES, stamps, NULL), 0);
 	snprintf(name, sizeof(name), ".boot/first/%s", closure);
 	int mark = openat(fd, name, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ck_assert_int_ge(mark, 0);

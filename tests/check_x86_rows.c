@@ -129,20 +129,23 @@ static void judge(struct subject *subject, struct trial *t)
 static bool open_kernel(struct subject *subject, const struct kind *kind, int number)
 {
 	size_t length = strlen(kind->prefix);
-	bool available;
+	struct subject first;
+	bool available = false;
 
-	(void)subject_open(subject, "x86", kind->prefix);
-	for (uint32_t i = 0; i < subject->code->n_entries; i++) {
-		const char *name = subject->code->entries[i]->name;
+	memset(subject, 0, sizeof(*subject));
+	(void)subject_open(&first, "x86", kind->prefix);
+	for (uint32_t i = 0; i < first.code->n_entries; i++) {
+		const char *name = first.code->entries[i]->name;
 
 		if (strncmp(name, kind->prefix, length) != 0 || number-- > 0)
 			continue;
-		subject_close(subject);
 		available = subject_open(subject, "x86", name);
 		subject->plugin = name;
-		return available;
+		break;
 	}
-	return false;
+	/* Not before: the name is in the library, which may come back somewhere else. */
+	subject_close(&first);
+	return available;
 }
 
 /* Calls `body` with each kernel of a kind and each type. */

@@ -4,7 +4,7 @@
 import os
 import unittest
 
-from harness import Daemon
+from harness import Daemon, wait_until
 
 SQUARE = "elementwise/square"
 
@@ -44,6 +44,10 @@ class Damage(unittest.TestCase):
         with open(path, "rb") as file:
             return file.read()
 
+    def warnings(self):
+        """What is not needed may be looked at a moment after the start."""
+        return wait_until(lambda: self.daemon.call("Status")["warnings"], "a warning")
+
     def starts(self, path):
         """With each damage: the same plugins as ever. Yields what is said of it."""
         sound = self.read(path)
@@ -58,7 +62,7 @@ class Damage(unittest.TestCase):
                 states = {n: p["state"] for n, p in self.daemon.plugins().items()}
                 self.assertEqual(states, {"a": "active", "b": "active", "off": "disabled"})
                 self.assertIn(self.daemon.select(SQUARE)["selected"], ("a/square", "b/square"))
-                warnings = self.daemon.call("Status")["warnings"]
+                warnings = self.warnings()
                 self.assertEqual(self.daemon.stop(), 0)
                 yield f"{kind.__name__} at {at}", warnings
                 with open(path, "wb") as file:
@@ -80,6 +84,15 @@ class Damage(unittest.TestCase):
             self.assertEqual([w["code"] for w in warnings], ["damaged_state"], what)
             self.assertIn("table", warnings[0]["message"])
 
+    def test_t57_the_index(self):
+        path = os.path.join(self.daemon.state_dir, "index")
+        for what, warnings in self.starts(path):
+            self.assertEqual([w["code"] for w in warnings], ["damaged_state"], what)
+            self.assertIn("made anew", warnings[0]["message"])
+            self.daemon.start()
+            self.assertEqual(self.daemon.settle()["warnings"], [], what)
+            self.daemon.stop()
+
     def test_t57_the_decisions(self):
         path = os.path.join(self.daemon.state_dir, "decisions.json")
         for what, warnings in self.starts(path):
@@ -95,6 +108,7 @@ class Damage(unittest.TestCase):
         places = [
             os.path.join(self.daemon.cache_dir, "probe"),
             os.path.join(self.daemon.state_dir, "table"),
+            os.path.join(self.daemon.state_dir, "index"),
             os.path.join(self.daemon.state_dir, "decisions.json"),
         ]
         for kind in KINDS:

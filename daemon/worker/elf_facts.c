@@ -10,11 +10,6 @@
 
 enum { VERSIONS_MOST = 4096 };
 
-static json_t *text_or_null(const char *text)
-{
-	return text ? kp_json_clean_string(text) : json_null();
-}
-
 static bool has_room(size_t count, size_t bytes)
 {
 	return count <= ELF_NAMES_MOST && bytes <= ELF_NAMES_BYTES;
@@ -137,7 +132,7 @@ json_t *elf_facts(const struct elf_image *image)
 		"class", image->header.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32,
 		"machine",
 		elf_machine_name(image->header.e_machine, machine, sizeof(machine)),
-		"soname", text_or_null(one_string(image, DT_SONAME)), "needed",
+		"soname", kp_json_clean_or_null(one_string(image, DT_SONAME)), "needed",
 		strings_of(image, DT_NEEDED, false), "runpath",
 		strings_of(image, DT_RUNPATH, true), "rpath",
 		strings_of(image, DT_RPATH, true), "versions", versions_of(image),

@@ -51,22 +51,6 @@ static const char *const phases[] = {"before", "during", "after"};
 enum { BEFORE, DURING, AFTER, PHASES };
 enum { SAMPLES_A_LINE = 500 };
 
-static json_t *number_or_null(double value, bool known)
-{
-	return known && isfinite(value) ? json_real(value) : json_null();
-}
-
-static const char *verdict_of(const struct kp_diag *diag)
-{
-	static const char *const verdicts[] = {
-		"wrong", "out_of_bounds", "unavailable", "unsupported", "error"};
-
-	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
-		if (strcmp(diag->code, verdicts[i]) == 0)
-			return verdicts[i];
-	return "error";
-}
-
 /* Whole picoseconds: short in a line, and finer than any clock. */
 static void report_samples(const struct report *report, const struct measure_times *times)
 {
@@ -94,8 +78,8 @@ static json_t *gpu_json(const struct measure_gpu *gpu)
 	return json_pack("{s:{s:I, s:b, s:b, s:o, s:o}}", "gpu", "sets",
 		(json_int_t)gpu->sets, "cold", gpu->is_cold, "graph", gpu->is_graph,
 		"copy_gbytes_per_s",
-		number_or_null(gpu->copy_gbytes_per_s, gpu->copy_gbytes_per_s > 0),
-		"clock_mhz", number_or_null(gpu->clock_mhz, gpu->clock_mhz > 0));
+		measure_number(gpu->copy_gbytes_per_s, gpu->copy_gbytes_per_s > 0),
+		"clock_mhz", measure_number(gpu->clock_mhz, gpu->clock_mhz > 0));
 }
 
 static json_t *with_circumstances(json_t *bench, const struct measuring *measuring)
@@ -104,8 +88,8 @@ static json_t *with_circumstances(json_t *bench, const struct measuring *measuri
 	json_t *more = json_pack("{s:o, s:s?, s:I, s:o, s:o}", "passed",
 		passed_json(measuring), "failed", measuring->failed, "repeats",
 		(json_int_t)measuring->times.repeats, "cpufreq_mhz",
-		number_or_null(core->cpufreq_mhz, core->cpufreq_mhz > 0), "chain_mhz",
-		number_or_null(core->chain_mhz, core->chain_mhz > 0));
+		measure_number(core->cpufreq_mhz, core->cpufreq_mhz > 0), "chain_mhz",
+		measure_number(core->chain_mhz, core->chain_mhz > 0));
 
 	bench = kp_json_merge(bench, more);
 	return measuring->gpu.sets > 0 ? kp_json_merge(bench, gpu_json(&measuring->gpu))
@@ -126,14 +110,14 @@ static void report_bench(const struct report *report, const struct measuring *me
 				  "s:o, s:o}",
 		"verdict", verdict, "message", message, "samples",
 		(json_int_t)stats->count, "warmup", (json_int_t)measuring->times.warmup,
-		"median_us", number_or_null(stats->median, timed), "p10_us",
-		number_or_null(stats->p10, timed), "p90_us",
-		number_or_null(stats->p90, timed), "min_us",
-		number_or_null(stats->min, timed), "max_us",
-		number_or_null(stats->max, timed), "max_error",
-		number_or_null(c->error, c->compared), "tolerance",
-		number_or_null(c->tolerance, c->compared), "call_ms",
-		number_or_null(measuring->call_ms, true));
+		"median_us", measure_number(stats->median, timed), "p10_us",
+		measure_number(stats->p10, timed), "p90_us",
+		measure_number(stats->p90, timed), "min_us",
+		measure_number(stats->min, timed), "max_us",
+		measure_number(stats->max, timed), "max_error",
+		measure_number(c->error, c->compared), "tolerance",
+		measure_number(c->tolerance, c->compared), "call_ms",
+		measure_number(measuring->call_ms, true));
 	report_line(report,
 		json_pack("{s:o}", "bench", with_circumstances(bench, measuring)));
 }
@@ -271,7 +255,7 @@ static int run(
 		report_bench(report, measuring,
 			measuring->c.expected ? "ok" : "unverified", NULL);
 	} else {
-		report_bench(report, measuring, verdict_of(&diag), diag.message);
+		report_bench(report, measuring, measure_verdict(&diag), diag.message);
 	}
 	report_end(report);
 	return EXIT_SUCCESS;

@@ -10,6 +10,7 @@
 
 #include "lib/element.h"
 #include "lib/file.h"
+#include "lib/owned.h"
 
 static int write_failed(struct kp_diag *diag)
 {
@@ -149,4 +150,20 @@ int measure_result_check(struct measure_case *c, struct kp_diag *diag)
 			expected += c->plain[i].bytes;
 	}
 	return 0;
+}
+
+const char *measure_verdict(const struct kp_diag *diag)
+{
+	static const char *const verdicts[] = {
+		"wrong", "out_of_bounds", "unavailable", "unsupported"};
+
+	for (size_t i = 0; i < KP_COUNT(verdicts); i++)
+		if (strcmp(diag->code, verdicts[i]) == 0)
+			return verdicts[i];
+	return "error";
+}
+
+json_t *measure_number(double value, bool known)
+{
+	return known && isfinite(value) ? json_real(value) : json_null();
 }

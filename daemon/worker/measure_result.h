@@ -3,6 +3,9 @@
 #ifndef KP_WORKER_MEASURE_RESULT_H
 #define KP_WORKER_MEASURE_RESULT_H
 
+#include <jansson.h>
+#include <stdbool.h>
+
 #include "daemon/worker/measure_case.h"
 
 /* The outputs, one after the other, as they lie in a contiguous case; written at the end.
@@ -26,5 +29,10 @@ void measure_result_expect(struct measure_case *c, size_t index);
  */
 int measure_result_check(struct measure_case *c, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+
+/* The verdict that a failed run or check comes to: its code, or error. */
+const char *measure_verdict(const struct kp_diag *diag);
+/* A number to be told: null where it is not known, or is none. A new reference. */
+json_t *measure_number(double value, bool known);
 
 #endif

@@ -55,16 +55,6 @@ void verify_begin(struct verifying *v, const struct kp_placement *layout, uint64
 	report_line(v->report, json_pack("{s:O}", "case", v->at));
 }
 
-static const char *verdict_of(const struct kp_diag *diag)
-{
-	static const char *const verdicts[] = {"wrong", "out_of_bounds", "unavailable"};
-
-	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
-		if (strcmp(diag->code, verdicts[i]) == 0)
-			return verdicts[i];
-	return "error";
-}
-
 /* Keeps the first failure, and why something is unsupported until there is one. */
 void verify_fail(struct verifying *v, const struct kp_diag *diag)
 {
@@ -75,13 +65,8 @@ void verify_fail(struct verifying *v, const struct kp_diag *diag)
 	(void)snprintf(v->message, sizeof(v->message), "%s", diag->message);
 	if (unsupported)
 		return;
-	v->verdict = verdict_of(diag);
+	v->verdict = measure_verdict(diag);
 	v->failed = json_incref(v->at);
-}
-
-static json_t *number_or_null(double value, bool known)
-{
-	return known && isfinite(value) ? json_real(value) : json_null();
 }
 
 static const char *final_verdict(const struct verifying *v)
@@ -105,9 +90,9 @@ static void report_end_of(const struct verifying *v)
 			"bench", "verdict", verdict, "message", message, "cases",
 			v->cases, "passed", v->passed, "unsupported", v->unsupported,
 			"failed", v->failed, "findings", v->findings, "max_error",
-			number_or_null(v->c.error, v->c.compared), "tolerance",
-			number_or_null(v->c.tolerance, v->c.compared), "call_ms",
-			number_or_null(v->call_ms, true)));
+			measure_number(v->c.error, v->c.compared), "tolerance",
+			measure_number(v->c.tolerance, v->c.compared), "call_ms",
+			measure_number(v->call_ms, true)));
 }
 
 /* ---- rules ---- */

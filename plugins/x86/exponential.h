@@ -48,42 +48,29 @@ VECTOR INLINE struct abreast polynomial(
 	return p;
 }
 
-/* sign x - n ln 2 */
-VECTOR INLINE vector less_n_ln2(vector x, vector n, float sign)
-{
-	vector ln2 = vector_all(0x1.62e43p-1f);
-
-	return sign > 0 ? OP(fnmadd_ps)(n, ln2, x) : OP(fnmsub_ps)(n, ln2, x);
-}
-
-/*
- * Of x from -88 to 89, or NaN, negated first where `sign` is -1. ln 2 as a float is off
- * by 1.9e-9.
- */
-VECTOR INLINE struct power power_of(struct abreast x, int count, float sign, int rough)
+/* Of x from -88 to 89, or NaN; ln 2 as a float is off by 1.9e-9. */
+VECTOR INLINE struct power power_of(struct abreast x, int count, int rough)
 {
 	static const float fine[] = {
 		0.00831252014f, 0.0418901568f, 0.166671146f, 0.499992315f, 1, 1};
 	static const float coarse[] = {
 		0.0551716691f, 0.242611122f, 0.693260985f, 0.999928074f};
 	/* Adding it leaves n + 127 in the low bits: the exponent of 2^n. */
-	vector shift = vector_all(0x1.8p23f + 127);
-	vector by = vector_all(sign * 0x1.715476p0f);
-	struct abreast shifted, n, r;
+	vector shift = vector_all(0x1.8p23f + 127), by = vector_all(0x1.715476p0f);
+	struct abreast shifted, n;
 	struct power power;
 
 	EACH(k, count, shifted.of[k] = OP(fmadd_ps)(x.of[k], by, shift));
 	EACH(k, count, n.of[k] = OP(sub_ps)(shifted.of[k], shift));
 	EACH(k, count,
+		x.of[k] = rough ? OP(fmsub_ps)(x.of[k], by, n.of[k])
+				: OP(fnmadd_ps)(
+					  n.of[k], vector_all(0x1.62e43p-1f), x.of[k]));
+	EACH(k, count,
 		power.scale.of[k] =
 			CAST_FLOAT(OP(slli_epi32)(CAST_WORDS(shifted.of[k]), 23)));
-	if (rough) {
-		EACH(k, count, r.of[k] = OP(fmsub_ps)(x.of[k], by, n.of[k]));
-		power.rest = polynomial(r, count, coarse, 3);
-	} else {
-		EACH(k, count, r.of[k] = less_n_ln2(x.of[k], n.of[k], sign));
-		power.rest = polynomial(r, count, fine, 5);
-	}
+	power.rest =
+		rough ? polynomial(x, count, coarse, 3) : polynomial(x, count, fine, 5);
 	return power;
 }
 
@@ -126,7 +113,7 @@ VECTOR INLINE struct abreast vectors_exp(struct abreast x, int count, int rough)
 #endif
 	/* The second operand is what is returned when one is NaN. */
 	EACH(k, count, x.of[k] = OP(max_ps)(vector_all(-88), x.of[k]));
-	power = power_of(x, count, 1, rough);
+	power = power_of(x, count, rough);
 	EACH(k, count, x.of[k] = OP(mul_ps)(power.rest.of[k], power.scale.of[k]));
 	return x;
 }
@@ -145,10 +132,11 @@ VECTOR INLINE struct abreast vectors_1_and_exp_minus(
 		return x;
 	}
 #endif
+	EACH(k, count, x.of[k] = OP(sub_ps)(vector_all(0), x.of[k]));
 	EACH(k, count,
 		x.of[k] =
-			OP(min_ps)(vector_all(88), OP(max_ps)(vector_all(-89), x.of[k])));
-	power = power_of(x, count, -1, rough);
+			OP(min_ps)(vector_all(89), OP(max_ps)(vector_all(-88), x.of[k])));
+	power = power_of(x, count, rough);
 	EACH(k, count, x.of[k] = OP(fmadd_ps)(power.rest.of[k], power.scale.of[k], one));
 	return x;
 }

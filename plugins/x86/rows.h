@@ -15,6 +15,7 @@
 /*
  * A call with fewer bytes stays on its thread; a task has about TASK_BYTES. An output
  * of STREAM_BYTES and more would not stay in the last cache: it is written past it.
+ * That size is fixed: what a virtual machine tells of its last cache may be another's.
  */
 enum { PARALLEL_BYTES = 256 << 10, TASK_BYTES = 128 << 10, STREAM_BYTES = 24 << 20 };
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/suite.h"
+
 /* Bytes on both sides of the workspace, and what they hold. */
 enum { BAND = 4096, POISON = 0xa5 };
 
@@ -43,8 +45,11 @@ bool subject_open(struct subject *subject, const char *plugin, const char *kerne
 	subject->kernel = find(subject->code, kernel);
 	ck_assert_msg(subject->kernel != NULL, "%s has no kernel %s", plugin, kernel);
 	if (subject->kernel->available &&
-		subject->kernel->available(&cpu, &subject->error) != KP_OK)
+		subject->kernel->available(&cpu, &subject->error) != KP_OK) {
+		(void)snprintf(path, sizeof(path), "%s/%s", plugin, kernel);
+		suite_skip(path, subject->error.text);
 		return false;
+	}
 	if (subject->kernel->load)
 		ck_assert_msg(subject->kernel->load(NULL, &cpu, &subject->device_state,
 				      &subject->error) == KP_OK,

@@ -36,8 +36,9 @@ struct arguments {
 const char *subject_path(const char *plugin, char *path, size_t size);
 
 /*
- * Opens the plugin, finds the kernel and loads it. False when the kernel is not
- * available on this machine; anything else that is wrong fails the test.
+ * Opens the plugin, finds the kernel and loads it. False, and a skip is told, when
+ * the kernel is not available on this machine; anything else that is wrong fails the
+ * test.
  */
 bool subject_open(struct subject *subject, const char *plugin, const char *kernel);
 void subject_close(struct subject *subject);

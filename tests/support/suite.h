@@ -8,4 +8,10 @@
 /* Runs and frees the suite; the exit status of main. */
 int suite_run(Suite *suite);
 
+/*
+ * Says that this cannot be tested on this machine; tests/skips must know the reason. In
+ * a test; told again, it counts once.
+ */
+void suite_skip(const char *what, const char *reason);
+
 #endif
