@@ -209,7 +209,7 @@ static struct kp_inner_site *site_new(struct kp_handle *handle)
 		return NULL;
 	site->handle = handle;
 	site->front.now = handle->at_step ? &handle->step : &handle->control->generation;
-	site->front.seen = KP_SITE_TOUCHED;
+	site->front.seen = site->decided = KP_SITE_TOUCHED;
 	(void)pthread_mutex_init(&site->lock, NULL);
 	return site;
 }
