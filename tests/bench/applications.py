@@ -6,7 +6,7 @@ import statistics
 
 import harness
 from attached import Application
-from measures import Result, driver, run, used
+from measures import Result, driver, run, smaps
 
 APPLICATIONS = 64
 SAMPLES = 200
@@ -40,9 +40,9 @@ def memory(_):
     """What each application adds to plugind's own memory."""
     with machine() as daemon:
         first = Application(daemon.socket)
-        before = used(daemon, "Pss")
+        before = smaps(daemon.pid, "Pss")
         held = [Application(daemon.socket, name=f"n{i}") for i in range(APPLICATIONS)]
-        each = (used(daemon, "Pss") - before) / len(held)
+        each = (smaps(daemon.pid, "Pss") - before) / len(held)
         for application in [first, *held]:
             application.close()
     return Result("KiB", [each], commands=[["cat", "/proc/PID/smaps_rollup"]])
