@@ -358,8 +358,8 @@ void kp_close(struct kp_handle *handle)
 	while (handle->sites)
 		kp_site_free(&handle->sites->front);
 	kp_services_finish(&handle->services);
-	if (handle->slots)
-		(void)kp_thread_leave(handle->slots);
+	if (handle->slots && kp_thread_leave(handle->slots))
+		kp_attach_leave_slots(handle->attach);
 	kp_attach_free(handle->attach);
 	kp_sight_drop(handle->sight);
 	kp_contracts_free(handle->contracts);

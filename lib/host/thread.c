@@ -22,6 +22,7 @@ struct own {
 	struct own *next, **link; /* of all */
 	uint64_t number;
 	struct kp_slot *slot;
+	bool adrift;	      /* atomic: whose slots these were has gone */
 	struct kp_slot alone; /* where no shared one was free */
 	char *scratch;
 };
@@ -175,7 +176,11 @@ struct kp_slot *kp_thread_enter(struct kp_slot *slots)
 
 	if (!thread)
 		return NULL;
-	return thread->slot ? thread->slot : take_any(thread, slots);
+	if (thread->slot && (!__atomic_load_n(&thread->adrift, __ATOMIC_RELAXED) ||
+				    thread->slot->kernel != 0))
+		return thread->slot;
+	__atomic_store_n(&thread->adrift, false, __ATOMIC_RELAXED);
+	return take_any(thread, slots);
 }
 
 struct kp_slot *kp_thread_mine(void)
@@ -209,6 +214,7 @@ bool kp_thread_leave(struct kp_slot *slots)
 		if (thread->slot < slots || thread->slot >= slots + KP_SLOTS)
 			continue;
 		if (thread != own) {
+			__atomic_store_n(&thread->adrift, true, __ATOMIC_RELAXED);
 			stays = true;
 		} else {
 			give_back(thread);

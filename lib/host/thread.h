@@ -40,7 +40,8 @@ void kp_thread_finish(uint64_t mark);
 
 /*
  * These slots are about to go: this thread, which is in no call, gives its slot back.
- * True where another thread still has one there, so that the memory must stay.
+ * True where another thread still has one there, so that the memory must stay; such a
+ * thread takes another one when it next goes the whole way of a call.
  */
 bool kp_thread_leave(struct kp_slot *slots);
 
