@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/sealed.h"
@@ -171,6 +172,13 @@ static void store_bits(struct control *control)
 	__atomic_store_n(&page->n_bits, (uint32_t)control->n_names, __ATOMIC_RELAXED);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 void control_follow(
 	struct control *control, const struct kp_table *table, uint64_t generation)
 {
@@ -178,6 +186,7 @@ void control_follow(
 		return;
 	struct kp_control *page = control->page;
 	number_all(control, table);
+	__atomic_store_n(&page->changed_ns, now_ns(), __ATOMIC_RELEASE);
 	store_bits(control);
 	__atomic_store_n(&page->view, generation, __ATOMIC_RELEASE);
 	__atomic_store_n(&page->generation, generation, __ATOMIC_RELEASE);

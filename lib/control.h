@@ -55,7 +55,8 @@ struct kp_control {
 	uint64_t view;	     /* atomic */
 	uint32_t wake;	     /* futex: the low half of generation */
 	uint32_t n_bits;     /* numbers given out so far */
-	uint64_t reserved[3];
+	uint64_t changed_ns; /* of CLOCK_MONOTONIC, just before the bits are stored */
+	uint64_t reserved[2];
 	uint64_t bits[KP_CONTROL_BITS / 64]; /* atomic */
 };
 _Static_assert(sizeof(struct kp_control) == KP_CONTROL_BYTES, "one size");

@@ -200,6 +200,11 @@ struct kp_slot *kp_attach_slots(const struct kp_attach *attach)
 	return attach->pages.slots;
 }
 
+void kp_attach_leave_slots(struct kp_attach *attach)
+{
+	attach->pages.stays = true;
+}
+
 bool kp_attach_is_there(const struct kp_attach *attach)
 {
 	return __atomic_load_n(&attach->is_there, __ATOMIC_RELAXED);

@@ -58,6 +58,11 @@ void kp_attach_free(struct kp_attach *attach);
 const struct kp_control *kp_attach_control(const struct kp_attach *attach);
 /* The application's slots, KP_SLOTS of them; at one address, too. */
 struct kp_slot *kp_attach_slots(const struct kp_attach *attach);
+/*
+ * After kp_attach_free the slots stay mapped, as memory that nobody else sees: threads
+ * that go on calling for other handles may still write there.
+ */
+void kp_attach_leave_slots(struct kp_attach *attach);
 bool kp_attach_is_there(const struct kp_attach *attach);
 
 /*

@@ -67,7 +67,7 @@ static const int64_t *look_at(const struct kp_inner_site *site,
 
 static bool is_current(const struct kp_inner_site *site, uint64_t now)
 {
-	return __atomic_load_n(&site->front.seen, __ATOMIC_ACQUIRE) == now;
+	return __atomic_load_n(&site->decided, __ATOMIC_ACQUIRE) == now;
 }
 
 static int explain_lost(const struct kp_inner_site *site, struct kp_error *error)
@@ -170,7 +170,7 @@ static int run(const struct kp_inner_rung *rung, struct kp_call *call)
 
 static int run_in_slot(const struct kp_inner_rung *rung, struct kp_call *call)
 {
-	struct kp_slot *slot = kp_thread_slot;
+	struct kp_slot *slot = kp_thread_mine();
 	uint64_t outer = slot ? slot->kernel : 0;
 
 	if (slot)
@@ -207,25 +207,30 @@ static int run_rung(struct kp_inner_site *site, const struct kp_inner_rung *rung
 	return status;
 }
 
-int kp_run_slow(struct kp_site *front, struct kp_call *call)
+static int run_whole(struct kp_inner_site *site, struct kp_call *call)
 {
-	struct kp_inner_site *site = kp_site_inner(front);
-	uint64_t scratch = kp_thread_scratch;
 	int status = KP_OK;
-
-	if (kp_handle_is_forked(site->handle))
-		return kp_handle_forked(call->error);
-	if (!kp_thread_slot)
-		(void)kp_thread_enter(site->handle->slots);
-	if (!call->host)
-		kp_call_ready(site, call);
 	const struct kp_inner_rung *rung = kp_call_find(site, call, &status);
+
 	if (!rung)
 		return status;
 	status = run_rung(
-		site, rung, call, __atomic_load_n(&site->front.seen, __ATOMIC_RELAXED));
-	kp_thread_scratch = scratch;
-	return status == KP_OK ? KP_OK : kp_run_failed(front, call, status);
+		site, rung, call, __atomic_load_n(&site->decided, __ATOMIC_RELAXED));
+	return status == KP_OK ? KP_OK : kp_run_failed(&site->front, call, status);
+}
+
+int kp_run_slow(struct kp_site *front, struct kp_call *call)
+{
+	struct kp_inner_site *site = kp_site_inner(front);
+
+	if (kp_handle_is_forked(site->handle))
+		return kp_handle_forked(call->error);
+	uint64_t mark = kp_thread_begin(site->handle->slots);
+	if (!call->host)
+		kp_call_ready(site, call);
+	int status = run_whole(site, call);
+	kp_thread_finish(mark);
+	return status;
 }
 
 int kp_run_failed(struct kp_site *front, const struct kp_call *call, int status)

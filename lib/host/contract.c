@@ -31,8 +31,8 @@ static int read_family(
 	return 0;
 }
 
-static int ask(struct kp_contract *contract, struct kp_attach *attach, bool known,
-	struct kp_diag *diag)
+static int ask(
+	struct kp_contract *contract, struct kp_attach *attach, struct kp_diag *diag)
 {
 	struct kp_diag why;
 	owned_json *reply = NULL;
@@ -42,7 +42,7 @@ static int ask(struct kp_contract *contract, struct kp_attach *attach, bool know
 		return kp_diag_no_memory(diag);
 	int result = kp_attach_ask(attach, "Family", parameters, &reply, &why);
 	json_decref(parameters);
-	if (result < 0 && known && strcmp(why.code, "unknown_operation") == 0)
+	if (result < 0 && strcmp(why.code, "unknown_operation") == 0)
 		return 0;
 	if (result < 0) {
 		if (diag)
@@ -54,7 +54,7 @@ static int ask(struct kp_contract *contract, struct kp_attach *attach, bool know
 }
 
 const struct kp_contract *kp_contract_get(struct kp_contract **list,
-	struct kp_attach *attach, const char *operation, bool known, struct kp_diag *diag)
+	struct kp_attach *attach, const char *operation, struct kp_diag *diag)
 {
 	struct kp_contract *contract = *list;
 
@@ -68,7 +68,7 @@ const struct kp_contract *kp_contract_get(struct kp_contract **list,
 		kp_diag_no_memory(diag);
 		return NULL;
 	}
-	if (ask(contract, attach, known, diag) < 0) {
+	if (ask(contract, attach, diag) < 0) {
 		contract_free(contract);
 		return NULL;
 	}

@@ -16,13 +16,12 @@ struct kp_contract {
 };
 
 /*
- * Finds or asks. known: some kernel has the operation, so that it is no mistake when no
- * family describes it. The list is its owner's, who serializes. Codes unknown_operation
- * (with the nearest), those of kp_attach_ask and kp_family_parse. NULL on failure.
+ * Finds or asks, of an operation that some kernel has, whether a family describes it or
+ * not. The list is its owner's, who serializes. Codes of kp_attach_ask and
+ * kp_family_parse. NULL on failure.
  */
 const struct kp_contract *kp_contract_get(struct kp_contract **list,
-	struct kp_attach *attach, const char *operation, bool known,
-	struct kp_diag *diag);
+	struct kp_attach *attach, const char *operation, struct kp_diag *diag);
 void kp_contracts_free(struct kp_contract *list);
 
 #endif

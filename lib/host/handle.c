@@ -103,9 +103,9 @@ static struct kp_sight *have(struct kp_handle *handle, uint64_t at_least, int *w
 	struct kp_sight *sight = NULL;
 
 	(void)pthread_mutex_lock(&handle->lock);
-	if (handle->sight && (handle->at_step || (handle->sight->generation >= at_least &&
-							 handle->sight->boot ==
-								 boot_of(handle))))
+	if (handle->sight &&
+		(handle->at_step || (handle->sight->generation >= at_least &&
+					    handle->sight->boot == boot_of(handle))))
 		sight = kp_sight_share(handle->sight);
 	else if (*wait_ms == KP_AS_PATIENCE_ALLOWS)
 		*wait_ms = patience_ms(handle, now_us());
@@ -177,8 +177,7 @@ void kp_handle_touch(struct kp_handle *handle, const char *operation)
 	for (struct kp_inner_site *site = handle->sites; site; site = site->next) {
 		if (operation && strcmp(site->request.operation, operation) != 0)
 			continue;
-		__atomic_add_fetch(&site->touched, 1, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_SEQ_CST);
+		kp_site_touch(site);
 	}
 	(void)pthread_mutex_unlock(&handle->sites_lock);
 }
@@ -359,8 +358,8 @@ void kp_close(struct kp_handle *handle)
 	while (handle->sites)
 		kp_site_free(&handle->sites->front);
 	kp_services_finish(&handle->services);
-	if (handle->slots)
-		(void)kp_thread_leave(handle->slots);
+	if (handle->slots && kp_thread_leave(handle->slots))
+		kp_attach_leave_slots(handle->attach);
 	kp_attach_free(handle->attach);
 	kp_sight_drop(handle->sight);
 	kp_contracts_free(handle->contracts);

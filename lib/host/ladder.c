@@ -7,32 +7,8 @@
 #include <string.h>
 
 #include "lib/hash.h"
+#include "lib/host/ladder_step.h"
 #include "lib/query.h"
-
-enum { NO_DIM = -1, FACTORS = 8 };
-
-/* A dim's extent, or a number where there is none. */
-struct factor {
-	int dim;
-	double number;
-};
-
-/* A product of extents over another; a dim is the product of itself. */
-struct source {
-	size_t n_times, n_over;
-	struct factor times[FACTORS], over[FACTORS];
-};
-
-/* The value of a dim or of a derived value must pass all of it. */
-struct kp_step_of {
-	struct source source;
-	bool is_rule; /* other than the family's default: the bit says "deviates" */
-	bool required, has_in;
-	struct kp_trait trait; /* without name and list */
-	double preset;
-	size_t n_in;
-	double *in;
-};
 
 /* ---- values ------------------------------------------------------------------------ */
 
@@ -41,26 +17,26 @@ static int dim_of(const struct kp_family *family, const char *name)
 	for (size_t i = 0; i < family->dims.count; i++)
 		if (strcmp(family->dims.items[i], name) == 0)
 			return (int)i;
-	return NO_DIM;
+	return KP_NO_DIM;
 }
 
-static bool product(
-	const struct factor *factors, size_t count, const int64_t *dims, double *out)
+static bool product(const struct kp_factor_of *factors, size_t count, const int64_t *dims,
+	double *out)
 {
 	double value = 1;
 
 	for (size_t i = 0; i < count; i++) {
 		int dim = factors[i].dim;
-		if (dim != NO_DIM && dims[dim] < 0)
+		if (dim != KP_NO_DIM && dims[dim] < 0)
 			return false;
-		value *= dim == NO_DIM ? factors[i].number : (double)dims[dim];
+		value *= dim == KP_NO_DIM ? factors[i].number : (double)dims[dim];
 	}
 	*out = value;
 	return true;
 }
 
 /* As lib/query_value.c works it out from the table. */
-static bool value_of(const struct source *source, const int64_t *dims, double *value)
+static bool value_of(const struct kp_source *source, const int64_t *dims, double *value)
 {
 	double times, over;
 
@@ -83,8 +59,6 @@ static bool accepts(const struct kp_step_of *step, double value)
 {
 	const struct kp_trait *trait = &step->trait;
 
-	if (step->is_rule)
-		return value != step->preset;
 	return is_in(step, value) && !(trait->has_min && value < trait->min) &&
 	       !(trait->has_max && value > trait->max) &&
 	       !(trait->has_multiple &&
@@ -97,21 +71,21 @@ static bool holds(const struct kp_step_of *step, const int64_t *dims)
 
 	if (value_of(&step->source, dims, &value))
 		return accepts(step, value);
-	return !step->is_rule && !step->required;
+	return !step->required;
 }
 
 /* ---- compiling --------------------------------------------------------------------- */
 
 static bool read_term(const struct kp_family *family, const struct kp_term *term,
-	struct factor *factors, size_t *count)
+	struct kp_factor_of *factors, size_t *count)
 {
-	if (term->count > FACTORS)
+	if (term->count > KP_FACTORS)
 		return false;
 	for (size_t i = 0; i < term->count; i++) {
 		const char *name = term->factors[i].name;
-		factors[i].dim = name ? dim_of(family, name) : NO_DIM;
+		factors[i].dim = name ? dim_of(family, name) : KP_NO_DIM;
 		factors[i].number = term->factors[i].number;
-		if (name && factors[i].dim == NO_DIM)
+		if (name && factors[i].dim == KP_NO_DIM)
 			return false;
 	}
 	*count = term->count;
@@ -123,15 +97,15 @@ static bool read_term(const struct kp_family *family, const struct kp_term *term
  * *known is false for one that no step can hold.
  */
 static bool find_source(const struct kp_family *family, const char *name,
-	struct source *source, bool *known)
+	struct kp_source *source, bool *known)
 {
 	const struct kp_trait_rule *rule = kp_family_trait(family, name);
 
 	if (rule && rule->dim)
 		name = rule->dim;
-	*source = (struct source){.n_times = 1, .times = {{dim_of(family, name), 0}}};
+	*source = (struct kp_source){.n_times = 1, .times = {{dim_of(family, name), 0}}};
 	*known = true;
-	if (source->times[0].dim != NO_DIM)
+	if (source->times[0].dim != KP_NO_DIM)
 		return true;
 	for (size_t i = 0; i < family->n_derived; i++) {
 		const struct kp_derived *derived = &family->derived[i];
@@ -154,32 +128,26 @@ static bool is_given(const struct kp_request *request, const char *name)
 }
 
 static bool are_fixed(
-	const struct factor *factors, size_t count, const struct kp_bounds *bounds)
+	const struct kp_factor_of *factors, size_t count, const struct kp_bounds *bounds)
 {
 	for (size_t i = 0; i < count; i++)
-		if (factors[i].dim != NO_DIM &&
+		if (factors[i].dim != KP_NO_DIM &&
 			bounds->least[factors[i].dim] != bounds->most[factors[i].dim])
 			return false;
 	return true;
 }
 
-static bool is_dim(const struct source *source)
-{
-	return source->n_times == 1 && source->n_over == 0 &&
-	       source->times[0].dim != NO_DIM;
-}
-
 /* A least and a most are alike between two extents where they are alike at both. */
 static bool is_decided(const struct kp_step_of *step, const struct kp_bounds *bounds)
 {
-	const struct source *source = &step->source;
+	const struct kp_source *source = &step->source;
 	const struct kp_trait *trait = &step->trait;
 
 	/* One extent is all that calls have: what holds for it holds for all. */
 	if (are_fixed(source->times, source->n_times, bounds) &&
 		are_fixed(source->over, source->n_over, bounds))
 		return true;
-	if (!is_dim(source) || step->is_rule || step->has_in || trait->has_multiple)
+	if (!kp_source_is_dim(source) || step->has_in || trait->has_multiple)
 		return false;
 	double least = (double)bounds->least[source->times[0].dim];
 	double most = (double)bounds->most[source->times[0].dim];
@@ -225,17 +193,17 @@ static int read_trait(const struct kp_table *table, const unsigned char *record,
 		table, kp_table_list(table, kp_load32(record + KP_TRAIT_IN)), step, diag);
 }
 
-static bool is_source_equal(const struct source *a, const struct source *b)
+static bool is_source_equal(const struct kp_source *a, const struct kp_source *b)
 {
 	bool equal = a->n_times == b->n_times && a->n_over == b->n_over;
 
 	for (size_t i = 0; equal && i < a->n_times; i++)
 		equal = a->times[i].dim == b->times[i].dim &&
-			(a->times[i].dim != NO_DIM ||
+			(a->times[i].dim != KP_NO_DIM ||
 				a->times[i].number == b->times[i].number);
 	for (size_t i = 0; equal && i < a->n_over; i++)
 		equal = a->over[i].dim == b->over[i].dim &&
-			(a->over[i].dim != NO_DIM ||
+			(a->over[i].dim != KP_NO_DIM ||
 				a->over[i].number == b->over[i].number);
 	return equal;
 }
@@ -244,13 +212,12 @@ static bool is_step_equal(const struct kp_step_of *a, const struct kp_step_of *b
 {
 	const struct kp_trait *x = &a->trait, *y = &b->trait;
 
-	return is_source_equal(&a->source, &b->source) && a->is_rule == b->is_rule &&
-	       a->required == b->required && a->has_in == b->has_in &&
-	       x->has_min == y->has_min && (!x->has_min || x->min == y->min) &&
-	       x->has_max == y->has_max && (!x->has_max || x->max == y->max) &&
-	       x->has_multiple == y->has_multiple &&
+	return is_source_equal(&a->source, &b->source) && a->required == b->required &&
+	       a->has_in == b->has_in && x->has_min == y->has_min &&
+	       (!x->has_min || x->min == y->min) && x->has_max == y->has_max &&
+	       (!x->has_max || x->max == y->max) && x->has_multiple == y->has_multiple &&
 	       (!x->has_multiple || x->multiple_of == y->multiple_of) &&
-	       (!a->is_rule || a->preset == b->preset) && a->n_in == b->n_in &&
+	       a->n_in == b->n_in &&
 	       (a->n_in == 0 || memcmp(a->in, b->in, a->n_in * sizeof(*a->in)) == 0);
 }
 
@@ -306,7 +273,7 @@ static int add_kernel(struct kp_ladder *ladder, const struct kp_query *query,
 			kp_table_record(table, KP_SECTION_TRAITS, kp_list_get(traits, i));
 		const char *name =
 			kp_table_text(table, kp_load32(record + KP_TRAIT_NAME));
-		struct kp_step_of step = {.is_rule = false};
+		struct kp_step_of step = {.required = false};
 		bool known;
 		if (is_given(query->request, name) ||
 			!find_source(family, name, &step.source, &known))
@@ -317,27 +284,6 @@ static int add_kernel(struct kp_ladder *ladder, const struct kp_query *query,
 		}
 		if (read_trait(table, record, &step, diag) < 0 ||
 			add(ladder, &step, bounds, diag) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* A trait that is a dim and has a default excludes kernels that do not declare it. */
-static int add_rules(struct kp_ladder *ladder, const struct kp_query *query,
-	const struct kp_family *family, const struct kp_bounds *bounds,
-	struct kp_diag *diag)
-{
-	for (size_t i = 0; i < family->n_traits; i++) {
-		const struct kp_trait_rule *rule = &family->traits[i];
-		struct kp_step_of step = {.is_rule = true};
-		bool known;
-		if (!rule->dim || !rule->has_preset ||
-			is_given(query->request, rule->name) ||
-			!find_source(family, rule->name, &step.source, &known))
-			continue;
-		ladder->by_dims |= !known;
-		step.preset = rule->preset.number;
-		if (known && add(ladder, &step, bounds, diag) < 0)
 			return -1;
 	}
 	return 0;
@@ -358,7 +304,7 @@ static int compile(struct kp_ladder *ladder, const struct kp_query *query,
 		if (add_kernel(ladder, query, kp_list_get(kernels, i), family, bounds,
 			    diag) < 0)
 			return -1;
-	return add_rules(ladder, query, family, bounds, diag);
+	return 0;
 }
 
 struct kp_ladder *kp_ladder_new(const struct kp_table *table,
@@ -401,96 +347,4 @@ uint64_t kp_ladder_mask(const struct kp_ladder *ladder, const int64_t *dims)
 	for (size_t i = 0; i < ladder->count; i++)
 		mask |= (uint64_t)holds(&ladder->steps[i], dims) << i;
 	return mask;
-}
-
-/* ---- points ------------------------------------------------------------------------ */
-
-struct points {
-	int64_t *items;
-	size_t count;
-	int64_t least, most;
-};
-
-static void add_point(struct points *points, double value)
-{
-	if (!(value >= (double)points->least && value <= (double)points->most))
-		return;
-	int64_t extent = (int64_t)value;
-	for (size_t i = 0; i < points->count; i++)
-		if (points->items[i] == extent)
-			return;
-	if (points->count < KP_LADDER_POINTS)
-		points->items[points->count++] = extent;
-}
-
-/* The whole number below; what is no extent anyway becomes an edge. */
-static double whole(double value, const struct points *points)
-{
-	if (!(value > (double)points->least))
-		return (double)points->least;
-	if (!(value < (double)points->most))
-		return (double)points->most;
-	return (double)(int64_t)value;
-}
-
-static void add_around(struct points *points, double value)
-{
-	double at = whole(value, points);
-
-	add_point(points, at - 1);
-	add_point(points, at);
-	add_point(points, at + 1);
-}
-
-static void add_edges(struct points *points, const struct kp_step_of *step)
-{
-	if (step->is_rule)
-		add_around(points, step->preset);
-	if (step->trait.has_min)
-		add_around(points, step->trait.min);
-	if (step->trait.has_max)
-		add_around(points, step->trait.max);
-	for (size_t i = 0; i < step->n_in; i++)
-		add_around(points, step->in[i]);
-}
-
-/* The multiples next to each edge, and what is beside them. */
-static void add_multiples(struct points *points, double of)
-{
-	size_t edges = points->count;
-
-	for (size_t i = 0; of >= 1 && i < edges; i++) {
-		double times = (double)(int64_t)((double)points->items[i] / of);
-		add_around(points, times * of);
-		add_around(points, (times + 1) * of);
-	}
-}
-
-static bool is_of(const struct kp_step_of *step, size_t dim)
-{
-	return is_dim(&step->source) && step->source.times[0].dim == (int)dim;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-size_t kp_ladder_points(const struct kp_ladder *ladder, size_t dim,
-	const struct kp_bounds *bounds, int64_t *items)
-{
-	struct points points = {items, 0, bounds->least[dim], bounds->most[dim]};
-
-	add_point(&points, (double)points.least);
-	add_point(&points, (double)points.most);
-	for (size_t i = 0; i < ladder->count; i++)
-		if (is_of(&ladder->steps[i], dim))
-			add_edges(&points, &ladder->steps[i]);
-	for (size_t i = 0; i < ladder->count; i++)
-		if (is_of(&ladder->steps[i], dim) && ladder->steps[i].trait.has_multiple)
-			add_multiples(&points, ladder->steps[i].trait.multiple_of);
-	qsort(items, points.count, sizeof(*items), compare);
-	return points.count;
 }

@@ -62,7 +62,7 @@ static int write_families(struct writing *w, struct kp_diag *diag)
 			continue;
 		const struct kp_contract *contract =
 			kp_contract_get(&w->handle->contracts, w->handle->attach,
-				text(w->table, record, KP_OPERATION_NAME), true, diag);
+				text(w->table, record, KP_OPERATION_NAME), diag);
 		if (!contract)
 			result = -1;
 		else if (contract->described)

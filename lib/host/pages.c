@@ -178,11 +178,25 @@ void kp_pages_forked(struct kp_pages *pages)
 	kp_file_close(&pages->slots_fd);
 }
 
+/* Where there is no memory for others, those that are there stay. */
+static void leave_behind(const struct kp_pages *pages)
+{
+	struct kp_slot *copy = map_new(SLOTS_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	for (size_t i = 0; copy && i < KP_SLOTS; i++)
+		copy[i].kernel =
+			__atomic_load_n(&pages->slots[i].kernel, __ATOMIC_RELAXED);
+	(void)move_to(pages->slots, copy, SLOTS_SIZE);
+}
+
 void kp_pages_finish(struct kp_pages *pages)
 {
 	if (pages->control)
 		(void)munmap(pages->control, KP_CONTROL_BYTES);
-	if (pages->slots)
+	if (pages->slots && pages->stays)
+		leave_behind(pages);
+	else if (pages->slots)
 		(void)munmap(pages->slots, SLOTS_SIZE);
 	kp_file_close(&pages->slots_fd);
 	*pages = (struct kp_pages){.slots_fd = -1};

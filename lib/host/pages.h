@@ -15,6 +15,7 @@ struct kp_pages {
 	struct kp_slot *slots;
 	struct kp_told *told; /* behind the slots */
 	int slots_fd;
+	bool stays; /* the slots are left behind by kp_pages_finish */
 };
 
 /*

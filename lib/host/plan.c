@@ -97,7 +97,7 @@ static int make(struct kp_plan *plan, struct kp_inner_site *site,
 	if (!plan->rung)
 		return status;
 	plan->generation = call.generation =
-		__atomic_load_n(&site->front.seen, __ATOMIC_RELAXED);
+		__atomic_load_n(&site->decided, __ATOMIC_RELAXED);
 	status = kp_call_need(plan->rung, &call, &need);
 	if (status == KP_OK)
 		status = give_memory(plan, &need, site, &call);
@@ -131,7 +131,6 @@ int kp_plan_new(struct kp_site *front, const struct kp_call *call, struct kp_pla
 	struct kp_error *error)
 {
 	struct kp_inner_site *site = kp_site_inner(front);
-	uint64_t scratch = kp_thread_scratch;
 	struct kp_plan *plan;
 
 	if (kp_handle_is_forked(site->handle))
@@ -140,8 +139,9 @@ int kp_plan_new(struct kp_site *front, const struct kp_call *call, struct kp_pla
 	if (!plan)
 		return kp_fault_say(error, KP_NO_MEMORY, "memory is exhausted");
 	plan->handle = site->handle;
+	uint64_t mark = kp_thread_begin(site->handle->slots);
 	int status = make(plan, site, call, error);
-	kp_thread_scratch = scratch;
+	kp_thread_finish(mark);
 	if (status == KP_OK)
 		plan->hold = kp_hold_add(site->handle, plan->rung->name, "plan");
 	if (status == KP_OK && !plan->hold)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/host/entries.h"
 #include "lib/host/stable.h"
 #include "lib/table_read.h"
 
@@ -159,106 +160,14 @@ int kp_resolve_choose(struct kp_inner_site *site, const int64_t *dims, const cha
 	return kp_diag_no_memory(diag);
 }
 
-/* ---- entries ----------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------- */
 
-/* What calls have in common that run one kernel. */
-struct key {
-	const struct kp_ladder *ladder;
-	uint64_t mask;
-	const char *choice;
-};
-
-static unsigned place_of(const struct key *key)
-{
-	uint64_t hash =
-		(key->mask ^ (uintptr_t)key->choice) * UINT64_C(0x9e3779b97f4a7c15);
-	return (unsigned)(hash >> 59) % KP_ENTRIES;
-}
-
-/* Readers look at the sequence before and after: odd, or another one, is no answer. */
-static void begin_entries(struct kp_inner_site *site)
-{
-	__atomic_store_n(&site->sequence, site->sequence + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-static void end_entries(struct kp_inner_site *site)
-{
-	__atomic_store_n(&site->sequence, site->sequence + 1, __ATOMIC_RELEASE);
-}
-
-static void put_entry(struct kp_entry_of *entry, const struct key *key,
-	const struct kp_inner_rung *rung, bool used)
-{
-	__atomic_store_n(&entry->ladder, key->ladder, __ATOMIC_RELAXED);
-	__atomic_store_n(&entry->mask, key->mask, __ATOMIC_RELAXED);
-	__atomic_store_n(&entry->choice, key->choice, __ATOMIC_RELAXED);
-	__atomic_store_n(&entry->rung, rung, __ATOMIC_RELAXED);
-	__atomic_store_n(&entry->used, used, __ATOMIC_RELAXED);
-}
-
-static void clear_entries(struct kp_inner_site *site)
-{
-	const struct key none = {NULL, 0, NULL};
-
-	begin_entries(site);
-	for (size_t i = 0; i < KP_ENTRIES; i++)
-		if (site->entries[i].used)
-			put_entry(&site->entries[i], &none, NULL, false);
-	site->n_entries = 0;
-	end_entries(site);
-}
-
-static void add_entry(struct kp_inner_site *site, const struct key *key,
-	const int64_t *dims, const struct kp_inner_rung *rung)
-{
-	if (site->n_entries >= KP_ENTRIES * 3 / 4)
-		clear_entries(site);
-	begin_entries(site);
-	unsigned i = place_of(key);
-	while (site->entries[i].used)
-		i = (i + 1) % KP_ENTRIES;
-	if (dims)
-		memcpy(site->entries[i].dims, dims, site->check.n_dims * sizeof(*dims));
-	put_entry(&site->entries[i], key, rung, true);
-	site->n_entries++;
-	end_entries(site);
-}
-
-static bool is_entry(const struct kp_entry_of *entry, const struct key *key)
-{
-	return __atomic_load_n(&entry->ladder, __ATOMIC_RELAXED) == key->ladder &&
-	       __atomic_load_n(&entry->mask, __ATOMIC_RELAXED) == key->mask &&
-	       __atomic_load_n(&entry->choice, __ATOMIC_RELAXED) == key->choice;
-}
-
-/* NULL: not there, or being written. */
-static const struct kp_inner_rung *look_up(
-	const struct kp_inner_site *site, const struct key *key)
-{
-	unsigned before = __atomic_load_n(&site->sequence, __ATOMIC_ACQUIRE);
-	unsigned i = place_of(key);
-	const struct kp_inner_rung *rung = NULL;
-
-	for (unsigned n = 0; n < KP_ENTRIES && !rung; n++, i = (i + 1) % KP_ENTRIES) {
-		const struct kp_entry_of *entry = &site->entries[i];
-		if (!__atomic_load_n(&entry->used, __ATOMIC_RELAXED))
-			return NULL;
-		if (is_entry(entry, key))
-			rung = __atomic_load_n(&entry->rung, __ATOMIC_RELAXED);
-	}
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	bool steady = !(before & 1) &&
-		      __atomic_load_n(&site->sequence, __ATOMIC_RELAXED) == before;
-	return steady ? rung : NULL;
-}
-
-static struct key key_of(
+static struct kp_entry_key key_of(
 	const struct kp_inner_site *site, const int64_t *dims, const char *choice)
 {
 	const struct kp_ladder *ladder = __atomic_load_n(&site->ladder, __ATOMIC_ACQUIRE);
 
-	return (struct key){
+	return (struct kp_entry_key){
 		ladder, ladder && dims ? kp_ladder_mask(ladder, dims) : 0, choice};
 }
 
@@ -329,16 +238,28 @@ static void take_scope(struct kp_inner_site *site)
 	(void)pthread_mutex_unlock(&handle->lock);
 }
 
-/* What the inline way may take without a look at the call; NULL: nothing. */
-static const struct kp_rung *inline_rung(
-	const struct kp_inner_site *site, const struct kp_inner_rung *rung)
+/* May calls take it without a look at their arguments? */
+static bool is_inline(const struct kp_inner_site *site, const struct kp_inner_rung *rung)
 {
-	bool inline_too = rung && site->ladder->count == 0 && !site->ladder->by_dims &&
-			  !site->thread_scopes && site->flags & KP_SITE_CHECKED &&
-			  site->guard_every == 0 &&
-			  !__atomic_load_n(&site->handle->profiler, __ATOMIC_RELAXED) &&
-			  !kp_rung_is_slow(rung) && !kp_device_is_lost(site->device);
-	return inline_too ? &rung->front : NULL;
+	return site->ladder->count == 0 && !site->ladder->by_dims &&
+	       !__atomic_load_n(&site->thread_scopes, __ATOMIC_RELAXED) &&
+	       site->flags & KP_SITE_CHECKED && site->guard_every == 0 &&
+	       !__atomic_load_n(&site->handle->profiler, __ATOMIC_RELAXED) &&
+	       !kp_rung_is_slow(rung) && !kp_device_is_lost(site->device);
+}
+
+/* The rung first: whoever sees the generation finds it. */
+static void show(struct kp_inner_site *site, const struct kp_inner_rung *rung)
+{
+	unsigned touched = __atomic_load_n(&site->touched, __ATOMIC_SEQ_CST);
+	uint64_t decided = __atomic_load_n(&site->decided, __ATOMIC_SEQ_CST);
+
+	if (!is_inline(site, rung))
+		return;
+	__atomic_store_n(&site->front.rung, &rung->front, __ATOMIC_RELAXED);
+	__atomic_store_n(&site->front.seen, decided, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&site->touched, __ATOMIC_SEQ_CST) != touched)
+		__atomic_store_n(&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_SEQ_CST);
 }
 
 /* Calls that were there are decided anew; whether any runs another kernel. */
@@ -351,8 +272,8 @@ static bool decide_again(struct kp_inner_site *site, const struct kp_entry_of *b
 		const struct kp_inner_rung *rung;
 		if (!before[i].used)
 			continue;
-		struct key key = key_of(site, before[i].dims, before[i].choice);
-		if (look_up(site, &key))
+		struct kp_entry_key key = key_of(site, before[i].dims, before[i].choice);
+		if (kp_entries_find(site, &key))
 			continue;
 		if (kp_resolve_choose(
 			    site, before[i].dims, before[i].choice, &rung, &why) < 0) {
@@ -360,7 +281,7 @@ static bool decide_again(struct kp_inner_site *site, const struct kp_entry_of *b
 			continue;
 		}
 		changed |= rung != before[i].rung;
-		add_entry(site, &key, before[i].dims, rung);
+		kp_entries_add(site, &key, before[i].dims, rung);
 	}
 	return changed;
 }
@@ -374,10 +295,30 @@ static int refresh(struct kp_inner_site *site, bool *changed, struct kp_diag *di
 		return -1;
 	if (changed && (before = malloc(sizeof(site->entries))))
 		memcpy(before, site->entries, sizeof(site->entries));
-	clear_entries(site);
+	kp_entries_clear(site);
 	if (before)
 		*changed = decide_again(site, before);
 	free(before);
+	return 0;
+}
+
+/* The lock is held. */
+static int refresh_locked(
+	struct kp_inner_site *site, uint64_t *now, bool *changed, struct kp_diag *diag)
+{
+	unsigned touched = __atomic_load_n(&site->touched, __ATOMIC_SEQ_CST);
+
+	/* Somebody else was here meanwhile. */
+	if (__atomic_load_n(&site->decided, __ATOMIC_RELAXED) == *now)
+		return 0;
+	/* What is in force now, not a moment ago. */
+	*now = __atomic_load_n(site->front.now, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_RELAXED);
+	if (refresh(site, changed, diag) < 0)
+		return -1;
+	__atomic_store_n(&site->decided, *now, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&site->touched, __ATOMIC_SEQ_CST) != touched)
+		__atomic_store_n(&site->decided, KP_SITE_TOUCHED, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
@@ -385,20 +326,7 @@ int kp_resolve_refresh(
 	struct kp_inner_site *site, uint64_t now, bool *changed, struct kp_diag *diag)
 {
 	(void)pthread_mutex_lock(&site->lock);
-	int result = 0;
-	unsigned touched = __atomic_load_n(&site->touched, __ATOMIC_SEQ_CST);
-	/* Somebody else was here meanwhile. */
-	if (__atomic_load_n(&site->front.seen, __ATOMIC_RELAXED) != now) {
-		/* What is in force now, not a moment ago. */
-		now = __atomic_load_n(site->front.now, __ATOMIC_ACQUIRE);
-		__atomic_store_n(&site->front.rung, NULL, __ATOMIC_RELAXED);
-		result = refresh(site, changed, diag);
-		if (result == 0)
-			__atomic_store_n(&site->front.seen, now, __ATOMIC_RELEASE);
-		if (__atomic_load_n(&site->touched, __ATOMIC_SEQ_CST) != touched)
-			__atomic_store_n(
-				&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_RELAXED);
-	}
+	int result = refresh_locked(site, &now, changed, diag);
 	(void)pthread_mutex_unlock(&site->lock);
 	if (result == 0)
 		kp_handle_obeys(site->handle, now);
@@ -411,13 +339,13 @@ int kp_resolve_refresh(
 static const struct kp_inner_rung *decide(struct kp_inner_site *site, const int64_t *dims,
 	const char *choice, struct kp_diag *diag)
 {
-	struct key key = key_of(site, dims, choice);
-	const struct kp_inner_rung *rung = look_up(site, &key);
+	struct kp_entry_key key = key_of(site, dims, choice);
+	const struct kp_inner_rung *rung = kp_entries_find(site, &key);
 
 	if (rung || kp_resolve_choose(site, dims, choice, &rung, diag) < 0)
 		return rung;
-	add_entry(site, &key, dims, rung);
-	__atomic_store_n(&site->front.rung, inline_rung(site, rung), __ATOMIC_RELEASE);
+	kp_entries_add(site, &key, dims, rung);
+	show(site, rung);
 	return rung;
 }
 
@@ -438,8 +366,8 @@ const struct kp_inner_rung *kp_resolve(
 	struct kp_inner_site *site, const int64_t *dims, struct kp_diag *diag)
 {
 	const char *choice = thread_choice(site);
-	struct key key = key_of(site, dims, choice);
-	const struct kp_inner_rung *rung = look_up(site, &key);
+	struct kp_entry_key key = key_of(site, dims, choice);
+	const struct kp_inner_rung *rung = kp_entries_find(site, &key);
 
 	if (rung)
 		return rung;

@@ -67,9 +67,12 @@ static int run_all(
 
 	if (!services || !services->pool || n < 2)
 		return run_alone(n, task, arg);
-	struct loop loop = {task, arg, services->slots,
-		kp_thread_slot ? kp_thread_slot->kernel : 0, kp_thread_lend()};
-	return kp_parallel_for(services->pool, n, run_task, &loop);
+	const struct kp_slot *slot = kp_thread_mine();
+	struct loop loop = {
+		task, arg, services->slots, slot ? slot->kernel : 0, kp_thread_lend()};
+	int status = kp_parallel_for(services->pool, n, run_task, &loop);
+	kp_thread_lent_back();
+	return status;
 }
 
 static void write_process_log(void *context, int level, const char *text)

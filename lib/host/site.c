@@ -9,6 +9,7 @@
 #include "lib/host/named.h"
 #include "lib/json.h"
 #include "lib/owned.h"
+#include "lib/query.h"
 #include "lib/table_read.h"
 #include "lib/text.h"
 
@@ -115,15 +116,26 @@ static int read_signature(struct kp_inner_site *site, struct kp_diag *diag)
 
 /* ---- making ------------------------------------------------------------------------ */
 
+/* Nobody has the operation: says so, and which one may have been meant. */
+static int unknown(
+	const struct kp_sight *sight, const char *operation, struct kp_diag *diag)
+{
+	const struct kp_request request = {.operation = operation, .any_signature = true};
+
+	free(kp_query_new(&sight->table, &request, diag));
+	return -1;
+}
+
 static int find_contract(struct kp_inner_site *site, const struct kp_sight *sight,
 	const char *operation, struct kp_diag *diag)
 {
 	struct kp_handle *handle = site->handle;
-	bool known = kp_table_operation(&sight->table, operation) != SIZE_MAX;
 
+	if (kp_table_operation(&sight->table, operation) == SIZE_MAX)
+		return unknown(sight, operation, diag);
 	(void)pthread_mutex_lock(&handle->lock);
-	site->contract = kp_contract_get(
-		&handle->contracts, handle->attach, operation, known, diag);
+	site->contract =
+		kp_contract_get(&handle->contracts, handle->attach, operation, diag);
 	(void)pthread_mutex_unlock(&handle->lock);
 	return site->contract ? 0 : -1;
 }
@@ -209,7 +221,7 @@ static struct kp_inner_site *site_new(struct kp_handle *handle)
 		return NULL;
 	site->handle = handle;
 	site->front.now = handle->at_step ? &handle->step : &handle->control->generation;
-	site->front.seen = KP_SITE_TOUCHED;
+	site->front.seen = site->decided = KP_SITE_TOUCHED;
 	(void)pthread_mutex_init(&site->lock, NULL);
 	return site;
 }

@@ -16,7 +16,7 @@
 #include "lib/select.h"
 
 enum { KP_SITE_ATTRIBUTES = 32, KP_ENTRIES = 32 };
-/* Of kp_site.seen: decide again, whatever the generation. */
+/* A generation that is none: decide again; of kp_site.seen: go the whole way. */
 #define KP_SITE_TOUCHED UINT64_MAX
 
 /* Which rung a mask of dims means, under an override by a thread's scope or none. */
@@ -45,6 +45,7 @@ struct kp_inner_site {
 	bool has_range[KP_FAMILY_DIMS], has_ranges;
 	struct kp_signature signature; /* of a described operation */
 	struct kp_check check;
+	uint64_t decided; /* atomic: the generation that entries are of */
 	unsigned touched; /* atomic: grows */
 
 	pthread_mutex_t lock;
@@ -62,6 +63,17 @@ struct kp_inner_site {
 	struct kp_entry_of entries[KP_ENTRIES];
 	bool thread_scopes; /* atomic: some thread has a scope for the operation */
 };
+
+/*
+ * It decides again at its next call. Any thread, without a lock: whoever decides
+ * meanwhile sees that `touched` has grown.
+ */
+static inline void kp_site_touch(struct kp_inner_site *site)
+{
+	__atomic_add_fetch(&site->touched, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&site->decided, KP_SITE_TOUCHED, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_SEQ_CST);
+}
 
 static inline struct kp_inner_site *kp_site_inner(struct kp_site *site)
 {

@@ -15,13 +15,14 @@ static const size_t SCRATCH = (size_t)256 << 20;
 /* As the header declares them: no function is called to find them. */
 #define IN_PLACE __attribute__((tls_model("initial-exec")))
 __thread struct kp_slot *kp_thread_slot IN_PLACE;
-__thread uint64_t kp_thread_scratch IN_PLACE;
+static __thread uint64_t used IN_PLACE; /* of the scratch memory */
 
 /* What is behind the slot. The destructor frees it. */
 struct own {
 	struct own *next, **link; /* of all */
 	uint64_t number;
 	struct kp_slot *slot;
+	bool adrift;	      /* atomic: whose slots these were has gone */
 	struct kp_slot alone; /* where no shared one was free */
 	char *scratch;
 };
@@ -64,7 +65,7 @@ static void end(void *pointer)
 	if (thread == own) {
 		own = NULL;
 		kp_thread_slot = NULL;
-		kp_thread_scratch = 0;
+		used = 0;
 	}
 	free(thread);
 }
@@ -159,21 +160,49 @@ static struct kp_slot *take(struct kp_slot *slots)
 	return NULL;
 }
 
-struct kp_slot *kp_thread_enter(struct kp_slot *slots)
+static struct kp_slot *take_any(struct own *thread, struct kp_slot *slots)
 {
-	struct own *thread;
-
-	if (kp_thread_slot)
-		return kp_thread_slot;
-	thread = get_own();
-	if (!thread)
-		return NULL;
 	(void)pthread_mutex_lock(&lock);
 	thread->slot = take(slots);
 	if (!thread->slot)
 		thread->slot = &thread->alone;
 	(void)pthread_mutex_unlock(&lock);
-	return kp_thread_slot = thread->slot;
+	return thread->slot;
+}
+
+struct kp_slot *kp_thread_enter(struct kp_slot *slots)
+{
+	struct own *thread = get_own();
+
+	if (!thread)
+		return NULL;
+	if (thread->slot && (!__atomic_load_n(&thread->adrift, __ATOMIC_RELAXED) ||
+				    thread->slot->kernel != 0))
+		return thread->slot;
+	__atomic_store_n(&thread->adrift, false, __ATOMIC_RELAXED);
+	return take_any(thread, slots);
+}
+
+struct kp_slot *kp_thread_mine(void)
+{
+	return own ? own->slot : NULL;
+}
+
+uint64_t kp_thread_begin(struct kp_slot *slots)
+{
+	const struct kp_slot *slot = kp_thread_enter(slots);
+
+	/* Inside another call its memory must stay. */
+	if (!slot || slot->kernel == 0)
+		used = 0;
+	return used;
+}
+
+void kp_thread_finish(uint64_t mark)
+{
+	used = mark;
+	if (mark == 0)
+		kp_thread_slot = kp_thread_mine();
 }
 
 bool kp_thread_leave(struct kp_slot *slots)
@@ -185,6 +214,7 @@ bool kp_thread_leave(struct kp_slot *slots)
 		if (thread->slot < slots || thread->slot >= slots + KP_SLOTS)
 			continue;
 		if (thread != own) {
+			__atomic_store_n(&thread->adrift, true, __ATOMIC_RELAXED);
 			stays = true;
 		} else {
 			give_back(thread);
@@ -211,7 +241,13 @@ struct kp_lent kp_thread_lend(void)
 {
 	if (lent.memory)
 		return lent;
-	return (struct kp_lent){scratch_of(get_own()), &kp_thread_scratch};
+	return (struct kp_lent){scratch_of(get_own()), &used};
+}
+
+void kp_thread_lent_back(void)
+{
+	if (used > 0)
+		kp_thread_slot = NULL;
 }
 
 struct kp_lent kp_thread_borrow(struct kp_lent from)
@@ -226,18 +262,21 @@ struct kp_lent kp_thread_borrow(struct kp_lent from)
 void *kp_thread_scratch_take(size_t bytes, size_t align)
 {
 	struct kp_lent from = kp_thread_lend();
-	uint64_t used, start, end_at;
+	uint64_t before, start, end_at;
 
 	if (!from.memory || align == 0 || (align & (align - 1)))
 		return NULL;
-	used = __atomic_load_n(from.used, __ATOMIC_RELAXED);
+	before = __atomic_load_n(from.used, __ATOMIC_RELAXED);
 	do {
 		/* The address is to be aligned: the memory itself is to a page only. */
-		uint64_t skip = -((uintptr_t)from.memory + used) & (align - 1);
-		if (__builtin_add_overflow(used, skip, &start) ||
+		uint64_t skip = -((uintptr_t)from.memory + before) & (align - 1);
+		if (__builtin_add_overflow(before, skip, &start) ||
 			__builtin_add_overflow(start, bytes, &end_at) || end_at > SCRATCH)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(
-		from.used, &used, end_at, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+		from.used, &before, end_at, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	/* The thread's next call gives it back. */
+	if (!lent.memory)
+		kp_thread_slot = NULL;
 	return from.memory + start;
 }

@@ -24,13 +24,24 @@ uint64_t kp_thread_number(void);
 /*
  * The slot of this thread. One that has none yet takes a free one of `slots` (KP_SLOTS of
  * them) and keeps it until it ends; where all are taken it gets one that plugind does
- * not see: a crash in it is unattributed.
+ * not see: a crash in it is unattributed. NULL for want of memory.
  */
 struct kp_slot *kp_thread_enter(struct kp_slot *slots);
+/* The one it has, or NULL; kp_thread_slot may be NULL though it has one. */
+struct kp_slot *kp_thread_mine(void);
+
+/*
+ * Around a call that goes the whole way: scratch memory that calls before have left is
+ * free again, and so is what this one takes. Inline calls leave theirs to the next, which
+ * goes the whole way for it.
+ */
+uint64_t kp_thread_begin(struct kp_slot *slots);
+void kp_thread_finish(uint64_t mark);
 
 /*
  * These slots are about to go: this thread, which is in no call, gives its slot back.
- * True where another thread still has one there, so that the memory must stay.
+ * True where another thread still has one there, so that the memory must stay; such a
+ * thread takes another one when it next goes the whole way of a call.
  */
 bool kp_thread_leave(struct kp_slot *slots);
 
@@ -46,6 +57,7 @@ struct kp_lent {
 	uint64_t *used;
 };
 struct kp_lent kp_thread_lend(void);
+void kp_thread_lent_back(void);			      /* after the loop */
 struct kp_lent kp_thread_borrow(struct kp_lent lent); /* returns what was before */
 
 #endif

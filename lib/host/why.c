@@ -29,7 +29,7 @@ static void wait_for_reasons(struct kp_inner_site *site)
 
 	(void)pthread_mutex_lock(&site->lock);
 	if (sight && site->sight && sight->number != site->sight->number)
-		__atomic_store_n(&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_SEQ_CST);
+		kp_site_touch(site);
 	(void)pthread_mutex_unlock(&site->lock);
 	kp_sight_drop(sight);
 }
@@ -38,7 +38,7 @@ static int bring_up(struct kp_inner_site *site, struct kp_diag *diag)
 {
 	uint64_t now = __atomic_load_n(site->front.now, __ATOMIC_ACQUIRE);
 
-	if (__atomic_load_n(&site->front.seen, __ATOMIC_ACQUIRE) == now)
+	if (__atomic_load_n(&site->decided, __ATOMIC_ACQUIRE) == now)
 		return 0;
 	return kp_resolve_refresh(site, now, NULL, diag);
 }

@@ -263,6 +263,22 @@ def rates_of(scenes, name, *arguments):
     return Result(told["unit"], [told["ours"]], [told["peer"]], [command])
 
 
+# ---- sites ----
+
+
+def sites(scenes, mode, has_peer, plugins=0, kernels=1):
+    """tests/bench/site.c at a daemon with the built plugins, or with tiny ones."""
+    if plugins:
+        daemon = scenes.running(plugins, kernels)
+    else:
+        daemon = scenes.once("builtin", lambda: harness.Daemon(builtin=True))
+        daemon.settle()
+    command = [driver("site"), mode, str(scenes.pairs), daemon.socket, "openblas"]
+    (unit,), *lines = run(command)
+    ours, peer = zip(*[(float(a), float(b)) for a, b in lines])
+    return Result(unit, ours, peer if has_peer else (), [command])
+
+
 # ---- the socket ----
 
 

@@ -194,10 +194,10 @@ struct kp_rung {
 
 /*
  * The first members are for the functions below; the rest is libkplug's own. `now` is
- * the generation that is in force, a word that plugind writes; `seen` the one that
- * `rung` was chosen for. rung is NULL where it depends on the dims, and where the slow
- * way must be gone: arguments are checked, the kernel needs workspace or is not
- * reentrant, the guard or a profiler is on.
+ * the generation that is in force, a word that plugind writes. `seen` is the one that
+ * `rung` was chosen for, or none where calls must go the whole way: the kernel depends on
+ * the dims, needs workspace or is not reentrant, arguments are checked, the guard or a
+ * profiler is on.
  */
 struct kp_site {
 	const uint64_t *now;
@@ -241,11 +241,9 @@ char *kp_site_why(struct kp_site *site, const int64_t *dims, struct kp_error *er
 
 /* ---- calls ----------------------------------------------------------------------- */
 
-/* The slot of this thread, NULL until its first call, and how much of its scratch
- * memory is in use. */
+/* The slot of this thread; NULL where its next call must go the whole way. */
 #if defined(__GNUC__)
 extern __thread struct kp_slot *kp_thread_slot __attribute__((tls_model("initial-exec")));
-extern __thread uint64_t kp_thread_scratch __attribute__((tls_model("initial-exec")));
 #endif
 
 /* The whole way: another generation, several rungs, checks, workspace, the guard. */
@@ -265,23 +263,23 @@ static inline int kp_run(struct kp_site *site, struct kp_call *call)
 {
 #if defined(__GNUC__)
 	const uint64_t now = __atomic_load_n(site->now, __ATOMIC_RELAXED);
-	const uint64_t seen = __atomic_load_n(&site->seen, __ATOMIC_ACQUIRE);
-	const struct kp_rung *rung = __atomic_load_n(&site->rung, __ATOMIC_RELAXED);
 	struct kp_slot *slot = kp_thread_slot;
 
-	if (__builtin_expect(now == seen && rung && slot && call->host, 1)) {
-		const uint64_t outer = slot->kernel, scratch = kp_thread_scratch;
+	if (__builtin_expect(now == __atomic_load_n(&site->seen, __ATOMIC_ACQUIRE) &&
+				     slot && call->host,
+		    1)) {
+		const struct kp_rung *rung =
+			__atomic_load_n(&site->rung, __ATOMIC_RELAXED);
+		const uint64_t outer = slot->kernel;
 		int status;
 
-		call->state = rung->state;
-		call->device_state = rung->device_state;
-		call->generation = now;
+		/* Both at once. */
+		__builtin_memcpy(&call->state, &rung->state, 2 * sizeof(void *));
 		__atomic_store_n(&slot->kernel, rung->kernel, __ATOMIC_RELAXED);
 		__asm__ volatile("" ::: "memory");
 		status = rung->run(call);
 		__asm__ volatile("" ::: "memory");
 		__atomic_store_n(&slot->kernel, outer, __ATOMIC_RELAXED);
-		kp_thread_scratch = scratch;
 		if (__builtin_expect(status != KP_OK, 0))
 			status = kp_run_failed(site, call, status);
 		return status;
