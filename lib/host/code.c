@@ -29,6 +29,7 @@ struct kp_code {
 	char *stored;
 	const struct kp_plugin *plugin;
 	void *state;
+	char *config; /* the plugin may keep it */
 	size_t count;
 	struct kp_code_kernel *kernels;
 	struct kp_diag failure; /* code NULL: it is usable */
@@ -167,12 +168,11 @@ static int start(
 	kp_abi_plugin(code->plugin, &plugin);
 	if (!plugin.start)
 		return 0;
-	/* The plugin may keep it. */
-	char *config = strdup(wanted->config && *wanted->config ? wanted->config : "{}");
-	if (!config)
+	code->config = strdup(wanted->config && *wanted->config ? wanted->config : "{}");
+	if (!code->config)
 		return kp_diag_no_memory(diag);
 	kp_error_reset(&error);
-	int status = plugin.start(&kp_services_process, config, &state, &error);
+	int status = plugin.start(&kp_services_process, code->config, &state, &error);
 	if (status != KP_OK)
 		return said("start", "start_failed", &error, status, diag);
 	code->state = state;

@@ -84,7 +84,7 @@ struct kp_options {
  */
 int kp_open(const struct kp_options *options, struct kp_handle **handle,
 	struct kp_error *error);
-/* Sites, plans and weights of the handle are freed first. NULL is fine. */
+/* Sites that are left are freed; plans and weights must have been. NULL is fine. */
 void kp_close(struct kp_handle *handle);
 
 /*
