@@ -186,6 +186,14 @@ class Rules(Verifying):
         row = self.finding("plan_of_any_generation", "generation before")
         self.assertFalse(any("plan_right" in text for text in row["findings"]))
 
+    def test_thread_left_behind_by_each_call_is_a_finding(self):
+        row = self.finding("leaves_threads", "threads that stay", "8 more 8 calls later")
+        self.assertFalse(any("memory" in text for text in row["findings"]), row["findings"])
+
+    @unittest.skipIf(SANITIZER, "a sanitizer keeps the heap's accounts")
+    def test_memory_left_behind_by_each_call_is_a_finding(self):
+        self.finding("leaks", "never gives back", "8 calls later")
+
     def test_rounding_left_behind_is_a_finding(self):
         self.finding("rounds_up", "floating-point control")
 
