@@ -227,8 +227,18 @@ static void put_kernels_still_off(
 	for (size_t i = 0; i < json_array_size(kernels); i++) {
 		const json_t *kernel = json_array_get(kernels, i);
 		const char *kernel_name = field_text(kernel, "name", "?");
-		if (field_is(kernel, "state", "disabled") &&
-			!is_asked(&session->arguments, name, kernel_name))
+		if (!field_is(kernel, "state", "disabled") ||
+			is_asked(&session->arguments, name, kernel_name))
+			continue;
+		if (field_is(json_object_get(kernel, "reason"), "code",
+			    "solution_disabled"))
+			output_remark(&session->output,
+				"its kernel %s is still disabled; pluginctl enable %s "
+				"--solution %s",
+				kernel_name,
+				field_text(kernel, "operation", "FAMILY/MODE"),
+				field_text(kernel, "solution", "S"));
+		else
 			output_remark(&session->output,
 				"its kernel %s is still disabled; pluginctl enable %s/%s",
 				kernel_name, name, kernel_name);

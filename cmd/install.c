@@ -36,6 +36,9 @@ static int check_library(
 	struct session *session, const char *file, struct install_target *target)
 {
 	struct kp_diag diag;
+	if (access(file, F_OK) < 0 && errno == ENOENT)
+		return output_refuse(&session->output, "missing_file", file,
+			"there is no file %s", file);
 	if (identify_file(file, session->timeout_ms, &target->info, &diag) < 0)
 		return output_fail_diag(&session->output, &diag);
 	const json_t *reason = json_object_get(plugin_of(target), "reason");
@@ -269,11 +272,14 @@ static int run_uninstall(struct session *session)
 		return status;
 	bool library = owns_library(&target);
 	if (unlinkat(target.layer_fd, target.manifest, 0) < 0)
-		return errno == ENOENT ? output_refuse(&session->output, "no_such_plugin",
-						 target.name, "%s has no manifest in %s",
-						 target.name, target.layer.dir)
-				       : layer_fail(session, &target.layer, "remove",
-						 target.manifest);
+		return errno == ENOENT
+			       ? output_refuse(&session->output, "no_such_plugin",
+					 target.name,
+					 "%s has no manifest in %s; `pluginctl "
+					 "mask %s` hides one that is elsewhere",
+					 target.name, target.layer.dir, target.name)
+			       : layer_fail(session, &target.layer, "remove",
+					 target.manifest);
 	if (library)
 		(void)unlinkat(target.libraries_fd, target.library, 0);
 	status = session_ask(session, &reloading, json_object(), &reply);

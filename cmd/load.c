@@ -49,6 +49,12 @@ static int put_load(const struct session *session, const json_t *plugin)
 	output_line(&session->output, field_state_tone(state), "%s: %s%s%s",
 		field_text(plugin, "name", "?"), state, reason && *reason ? ": " : "",
 		reason ? reason : "");
+	if (field_state_tone(state) == TONE_BAD)
+		output_remark(&session->output,
+			"`pluginctl logs %s` has what is known of it, `pluginctl unload "
+			"%s` takes it away",
+			field_text(plugin, "name", "NAME"),
+			field_text(plugin, "name", "NAME"));
 	return KP_EXIT_OK;
 }
 
@@ -62,7 +68,7 @@ static int run_load(struct session *session)
 	if (fd < 0)
 		return output_refuse(&session->output,
 			errno == ENOENT ? "missing_file" : "unreadable_file", path,
-			"%s: %s", path, strerror(errno));
+			"cannot open %s: %s", path, strerror(errno));
 	int status = ask_load(session, fd, &reply);
 	if (status != KP_EXIT_OK)
 		return status;

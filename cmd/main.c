@@ -50,7 +50,7 @@ static int run(struct session *session)
 	if (arguments_has(&session->arguments, "help"))
 		return command ? help_one(&session->output, command)
 			       : help_all(&session->output);
-	if (arguments_has(&session->arguments, "version") && !command)
+	if (arguments_has(&session->arguments, "version"))
 		return help_version(&session->output);
 	/* "--timeout list" has taken the command for a number. */
 	int status = read_timeout(session);

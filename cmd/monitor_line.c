@@ -47,6 +47,9 @@ static char *what_of(const json_t *event)
 			       (long long)field_int(event, "generation")) < 0
 			       ? NULL
 			       : text;
+	/* Of an operation, with a solution: it would read like the reason. */
+	if (object && (strcmp(kind, "disable") == 0 || strcmp(kind, "enable") == 0))
+		return asprintf(&text, "solution %s", object) < 0 ? NULL : text;
 	return strdup(object ? object : "");
 }
 

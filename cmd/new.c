@@ -95,9 +95,10 @@ static int find_kernel(
 		return KP_EXIT_OK;
 	const char *nearest = kp_text_nearest(operation, names, count);
 	return output_refuse(&session->output, "unknown_operation", operation,
-		"there is no template for %s%s%s; those of the reference plugin are "
-		"templates: `pluginctl info reference`",
-		operation, nearest ? "; did you mean " : "", nearest ? nearest : "");
+		"there is no template for %s; those of the reference plugin are "
+		"templates: `pluginctl info reference`%s%s%s",
+		operation, nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
 }
 
 /* ---- writing ------------------------------------------------------------------------

@@ -180,8 +180,9 @@ static int unknown(
 		names[i] = schemas->names[i];
 	const char *nearest = kp_text_nearest(name, names, schemas->count);
 	return output_refuse(&session->output, "unknown_schema", name,
-		"there is no schema %s%s%s; `pluginctl schema` lists them", name,
-		nearest ? "; did you mean " : "", nearest ? nearest : "");
+		"there is no schema %s; `pluginctl schema` lists them%s%s%s", name,
+		nearest ? "; did you mean " : "", nearest ? nearest : "",
+		nearest ? "?" : "");
 }
 
 static const char *find_among(const struct schemas *schemas, const char *name)

@@ -124,13 +124,18 @@ static void add_platform(struct grid *grid, const json_t *platform)
 			field_text(device, "name", ""));
 }
 
+static const char *degraded_of(const json_t *reply)
+{
+	return json_is_true(json_object_get(reply, "degraded")) ? ", degraded" : "";
+}
+
 static int put_text(const struct session *session, const json_t *reply)
 {
 	struct grid grid = {.columns = grid_pairs, .n_columns = 2};
-	bool degraded = json_is_true(json_object_get(reply, "degraded"));
+	const char *degraded = degraded_of(reply);
 	grid_add(&grid, TONE_FAINT, "state");
-	grid_add(&grid, degraded ? TONE_WARN : TONE_GOOD, "%s%s",
-		field_text(reply, "state", "?"), degraded ? ", degraded" : "");
+	grid_add(&grid, *degraded ? TONE_WARN : TONE_GOOD, "%s%s",
+		field_text(reply, "state", "?"), degraded);
 	grid_pair(&grid, "plugind", "%s, pid %lld, %s", field_text(reply, "version", "?"),
 		(long long)field_int(reply, "pid"), field_text(reply, "mode", "?"));
 	field_pair_text(&grid, "socket", reply, "socket");
@@ -169,8 +174,8 @@ static int run(struct session *session)
 	if (session->output.json)
 		status = output_json(reply);
 	else if (session->output.quiet)
-		output_line(&session->output, TONE_PLAIN, "%s",
-			field_text(reply, "state", "?"));
+		output_line(&session->output, TONE_PLAIN, "%s%s",
+			field_text(reply, "state", "?"), degraded_of(reply));
 	else
 		status = put_text(session, reply);
 	if (status == KP_EXIT_OK && arguments_has(arguments, "strict") &&
@@ -195,8 +200,7 @@ const struct command status_command = {
 	.args = "",
 	.summary = "Show the health of plugind",
 	.help = "Degraded is not failed: the other plugins are served. With --quiet the "
-		"state "
-		"alone.",
+		"state alone, ready or ready, degraded.",
 	.options = options,
 	.waits = true,
 	.offline = true,

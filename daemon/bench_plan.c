@@ -77,8 +77,7 @@ static int find_family(struct bench_plan *plan, const struct kp_table *table,
 		return 0;
 	if (*operation && !strchr(operation, '/'))
 		return kp_diag_set(diag, "bad_operation", operation,
-			"%s is not FAMILY/MODE: a benchmark measures one operation",
-			operation);
+			"%s is no operation: FAMILY/MODE is expected", operation);
 	operations = kp_table_operations(table);
 	for (size_t i = 0; operations && operations[i]; i++)
 		is_known |= strcmp(operations[i], operation) == 0;

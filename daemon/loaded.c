@@ -197,7 +197,9 @@ static int add(int dir, const char *path, const char *name, int fd, struct kp_di
 	(void)snprintf(file, sizeof(file), "%s.so", name);
 	if (faccessat(dir, file, F_OK, 0) == 0)
 		return kp_diag_set(diag, "name_taken", name,
-			"%s is loaded already; unload it, or give another name", name);
+			"%s is loaded already; unload it, or give another name with "
+			"--name",
+			name);
 	int result = copy(dir, name, new, fd, diag);
 	if (result == 0 && renameat(dir, new, dir, file) < 0)
 		result = failed("name the copy", name, diag);

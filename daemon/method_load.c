@@ -169,11 +169,14 @@ static int choose_name(const struct daemon *daemon, const char *given, int fd, c
 		loaded_name(fd, name, NAME_BYTES);
 	if ((given && strlen(given) >= NAME_BYTES) || !kp_text_is_name(name))
 		return kp_diag_set(diag, "bad_name", given ? given : "name",
-			"%s is no name of a plugin (%s): give one",
+			"%s is no name of a plugin (%s): give one with --name",
 			given ? given : "the file's name", kp_text_name_rule);
 	if (kp_registry_state(daemon->registry, name, &state))
 		return kp_diag_set(diag, "name_taken", name,
-			"there is a plugin %s already: give another name", name);
+			"there is a plugin %s already: give another name with --name, "
+			"or, "
+			"where it was loaded, `pluginctl unload %s` first",
+			name, name);
 	return 0;
 }
 

@@ -24,10 +24,13 @@ static int ineligible(const struct kp_query *query, const struct wish *wish,
 
 	kp_predicate_check(query, kernel, wish->skip, &exclusions, NULL);
 	const struct kp_exclusion *first = &exclusions.items[0];
+	kp_table_kernel_id(query->table, kernel, id, sizeof(id));
+	bool is_id = strcmp(id, wish->value) == 0;
 	return kp_diag_set(diag, "override_ineligible", wish->value,
-		"the override %s names %s, which is not eligible: %s: required %s, is %s",
-		wish->value, kp_table_kernel_id(query->table, kernel, id, sizeof(id)),
-		first->code, first->required, first->actual);
+		"the override %s%s%s%s not eligible: %s: required %s, is %s",
+		wish->value, is_id ? "" : " names ", is_id ? "" : id,
+		is_id ? " is" : ", which is", first->code, first->required,
+		first->actual);
 }
 
 /*

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/text.h"
+
 const struct kp_placement kp_placements[] = {
 	{.name = "contiguous", .step = 1},
 	{.name = "offset", .step = 1, .shifted = true},
@@ -21,13 +23,14 @@ enum { PLACEMENTS = sizeof(kp_placements) / sizeof(kp_placements[0]) - 1 };
 const struct kp_placement *kp_placement_find(const char *name, struct kp_diag *diag)
 {
 	const char *names[PLACEMENTS];
+	char offer[KP_TEXT_OFFER];
 
 	for (size_t i = 0; i < PLACEMENTS; i++) {
 		if (strcmp(kp_placements[i].name, name) == 0)
 			return &kp_placements[i];
 		names[i] = kp_placements[i].name;
 	}
-	(void)kp_diag_set(diag, "unknown_layout", name, "there is no layout %s", name);
-	(void)kp_diag_offer(diag, name, names, PLACEMENTS);
+	(void)kp_diag_set(diag, "unknown_layout", name, "there is no layout %s%s", name,
+		kp_text_offer(name, names, PLACEMENTS, "it is one of", offer));
 	return NULL;
 }

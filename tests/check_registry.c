@@ -180,6 +180,8 @@ START_TEST(t48_what_is_disabled_is_reached_by_no_other_name)
 		ck_assert_int_eq(
 			kp_select(&world->table, &request, &decision, &diag), -1);
 		ck_assert_str_eq(diag.code, "override_ineligible");
+		ck_assert_ptr_eq(strstr(diag.message, " names "), NULL);
+		ck_assert_ptr_nonnull(strstr(diag.message, " is not eligible: "));
 	}
 	scene_selects(world, NULL);
 	world_free(world);

@@ -112,7 +112,7 @@ class New(Case):
         ):
             self.assertIn(text, self.ctl("new", *words, status=2).stderr)
         done = self.ctl("new", "x", "--operation", "gemm/nm", status=5)
-        self.assertIn("did you mean gemm/mm", done.stderr)
+        self.assertTrue(done.stderr.endswith("; did you mean gemm/mm?\n"), done.stderr)
         self.assertEqual(os.listdir(self.place), [])
 
 
@@ -174,7 +174,12 @@ class Install(Case):
         error = self.install(self.library, status=7)["error"]
         self.assertEqual(error["code"], "not_installed")
         self.assertIn("killed_by_signal", error["message"])
-        self.install(os.path.join(self.place, "absent.so"), status=2)
+        absent = os.path.join(self.place, "absent.so")
+        for words in ([], ["--name", "other"]):
+            error = self.install(absent, *words, status=2)["error"]
+            self.assertEqual(
+                (error["code"], error["message"]), ("missing_file", f"there is no file {absent}")
+            )
         self.assertEqual(self.files(), ([], []))
         self.assertEqual(self.states(), {})
 
@@ -197,7 +202,8 @@ class Install(Case):
         self.assertEqual((done.returncode, done.stdout), (0, "fast: removed\n"))
         self.assertEqual(self.files(), ([], []))
         self.assertEqual(self.states(), {})
-        self.assertEqual(self.daemon.ctl("uninstall", "fast").returncode, 5)
+        done = self.daemon.ctl("uninstall", "fast")
+        self.assertEqual(done.returncode, 5)
 
     def test_uninstall_leaves_a_library_that_others_put_there(self):
         make_plugin(self.library, "fast")
@@ -290,7 +296,8 @@ class Schema(Case):
             self.assertEqual(self.ctl("schema", "org.kplug.Manager").stdout, file.read())
 
     def test_an_unknown_one_offers_the_nearest(self):
-        self.assertIn("did you mean note", self.ctl("schema", "nota", status=5).stderr)
+        error = self.ctl("schema", "nota", status=5).stderr
+        self.assertTrue(error.endswith("; did you mean note?\n"), error)
 
 
 if __name__ == "__main__":

@@ -245,10 +245,11 @@ class Commands(Case):
         good, bad = self.library("good"), self.library("bad", before=CRASH)
         rows = [
             (["load", good], 0, "good: active"),
-            (["load", good], 2, "already"),
+            (["load", good], 2, "--name, or, where it was loaded, `pluginctl unload good`"),
             (["load", good, "--name", "twice"], 1, "duplicate"),
             (["load", bad], 1, "bad: failed"),
-            (["load", "/no/such.so"], 2, "/no/such.so"),
+            (["load", bad, "--name", "worse"], 1, "`pluginctl unload worse` takes it away"),
+            (["load", "/no/such.so"], 2, "cannot open /no/such.so: No such file"),
             (["load", os.path.dirname(good)], 2, "a directory"),
             (["list"], 0, "loaded, until plugind ends"),
             (["unload", "good"], 0, "good: unloaded"),

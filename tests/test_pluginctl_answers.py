@@ -53,6 +53,7 @@ class Json(Case):
     def test_t73_degraded_is_not_failed(self):
         with Fake(Status=dict(fakes.STATUS, degraded=True)) as fake:
             self.assertIn("degraded", self.good(call("status", socket=fake.path)))
+            self.assertEqual(self.good(call("status", "-q", socket=fake.path)), "ready, degraded\n")
             self.good(call("status", "--json", socket=fake.path))
             self.good(call("status", "--wait", socket=fake.path))
 

@@ -103,7 +103,9 @@ class Help(Case):
         self.error(call("help", "selekt", "--json"), 2, "unknown_command")
 
     def test_version_as_an_option(self):
-        self.assertRegex(self.good(call("--version")), r"^pluginctl \d+\.\d+\.\d+\n$")
+        for args in (["--version"], ["list", "--version"], ["--version", "disable", "x"]):
+            with self.subTest(args=args):
+                self.assertRegex(self.good(call(*args)), r"^pluginctl \d+\.\d+\.\d+\n$")
 
 
 class Usage(Case):

@@ -87,6 +87,23 @@ class Solutions(Case):
         self.assertIn(f"pluginctl enable {SQUARE} --solution fast", done.stdout)
         self.assertFalse(self.daemon.call("IsEnabled", name="c/square")["enabled"])
 
+    def test_enabling_a_plugin_names_the_command_for_its_solution(self):
+        self.disable()
+        done = self.daemon.ctl("enable", "c")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"square is still disabled; pluginctl enable {SQUARE} --solution fast", done.stderr)
+        self.assertNotIn("enable c/square", done.stderr)
+
+    def test_monitor_does_not_show_the_solution_as_a_reason(self):
+        with self.daemon.client() as client:
+            since = next(client.call_more("Monitor", {}))["sequence"]
+        self.disable(reason="NaN on batch 7")
+        self.enable()
+        # Each with the generation that it makes.
+        text = self.daemon.ctl("monitor", "--since", str(since), "--count", "4").stdout
+        self.assertIn(f" disable {SQUARE}: solution fast: NaN on batch 7 (uid", text)
+        self.assertIn(f" enable {SQUARE}: solution fast (uid", text)
+
     def test_until_the_next_start_only_where_that_was_asked_for(self):
         self.disable(runtime=True)
         state = self.daemon.call("IsEnabled", name=SQUARE, solution="fast")

@@ -3,7 +3,7 @@
 
 import unittest
 
-from harness import VarlinkError, wait_until
+from harness import SANITIZER, VarlinkError, wait_until
 from measuring import FAULTS as MEASURED, SQUARE, place
 from verifying import FAULTS, Verifying
 
@@ -186,6 +186,14 @@ class Rules(Verifying):
         row = self.finding("plan_of_any_generation", "generation before")
         self.assertFalse(any("plan_right" in text for text in row["findings"]))
 
+    def test_thread_left_behind_by_each_call_is_a_finding(self):
+        row = self.finding("leaves_threads", "threads that stay", "8 more 8 calls later")
+        self.assertFalse(any("memory" in text for text in row["findings"]), row["findings"])
+
+    @unittest.skipIf(SANITIZER, "a sanitizer keeps the heap's accounts")
+    def test_memory_left_behind_by_each_call_is_a_finding(self):
+        self.finding("leaks", "never gives back", "8 calls later")
+
     def test_rounding_left_behind_is_a_finding(self):
         self.finding("rounds_up", "floating-point control")
 
@@ -209,6 +217,8 @@ class Deaths(Verifying):
         for run in runs:
             self.assertEqual(run["failed"]["layout"], "strided")
             self.assertEqual(run["failed"]["seed"], 3)
+            if not SANITIZER:
+                self.assertIn("during verify run", run["message"])
 
     def test_t64_what_hangs_is_not_waited_for_in_every_shape(self):
         runs = self.verify("endless", shapes=[{"n": n} for n in range(1, 9)], seeds=[1])
@@ -242,8 +252,12 @@ class Asking(Verifying):
     def test_what_is_not_there_is_an_error_that_offers_a_name(self):
         self.assertIn("right", self.error("no_such_kernel", kernels=["rigth"])["message"])
         self.error("unknown_operation", operation="elementwise/squrae")
-        self.error("bad_operation", operation="elementwise")
+        message = self.error("bad_operation", operation="elementwise")["message"]
+        self.assertIn("FAMILY/MODE is expected", message)
+        self.assertNotIn("benchmark", message)
         self.assertIn("strided", self.error("unknown_layout", layouts=["stridden"])["message"])
+        message = self.error("unknown_layout", layouts=["zzz"])["message"]
+        self.assertIn("it is one of contiguous, offset, transposed", message)
         self.error("bad_seed", seeds=[-1])
         self.error("bad_seed", seeds=list(range(17)))
         self.error("unknown_dim", shapes=[{"q": 1}])

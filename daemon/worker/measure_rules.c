@@ -2,7 +2,10 @@
 /* Calls that a host never makes, and what a kernel does with them. */
 #include "daemon/worker/measure_rules.h"
 
+#include <dirent.h>
+#include <malloc.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/abi.h"
@@ -241,4 +244,54 @@ int measure_rules_plan(struct measure_kernel *kernel, struct measure_case *c,
 		if (run_foreign(kernel, c, &kernel->note.kernels[i], findings, diag) < 0)
 			return -1;
 	return run_unplanned(kernel, findings, diag);
+}
+
+/* ---- run ------------------------------------------------------------------------- */
+
+enum { CALLS = 8 };
+
+/* Of this process; 0 where nobody can tell. */
+static size_t count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	size_t count = 0;
+
+	if (!tasks)
+		return 0;
+	for (const struct dirent *task; (task = readdir(tasks));)
+		count += task->d_name[0] != '.';
+	(void)closedir(tasks);
+	return count;
+}
+
+/* In bytes; 0 where another allocator keeps the accounts. */
+static size_t heap_in_use(void)
+{
+	struct mallinfo2 heap = mallinfo2();
+
+	return heap.uordblks + heap.hblkhd;
+}
+
+/* Less than one for each call may be anything: a pool that grows once, a cache. */
+int measure_rules_run(
+	struct measure_kernel *kernel, json_t *findings, struct kp_diag *diag)
+{
+	size_t threads = count_threads(), heap = heap_in_use();
+
+	for (int i = 0; i < CALLS; i++)
+		if (measure_kernel_run(kernel, diag) < 0)
+			return -1;
+	size_t heap_now = heap_in_use(), threads_now = count_threads();
+	/* A thread has memory of its own: that is no second fault. */
+	if (threads_now >= threads + CALLS)
+		return find(findings, diag,
+			"run starts threads that stay: %zu more %d calls later; a host "
+			"lends threads by parallel_for",
+			threads_now - threads, CALLS);
+	if (heap_now < heap + CALLS * sizeof(max_align_t))
+		return 0;
+	return find(findings, diag,
+		"run takes memory that it never gives back: %zu bytes more in use %d "
+		"calls later",
+		heap_now - heap, CALLS);
 }

@@ -109,6 +109,9 @@ static int break_rules(struct verifying *v, struct kp_diag *diag)
 	report_stage(v->report, "verify need of larger shapes");
 	if (measure_rules_need(&v->kernel, &v->c, v->grown, v->findings, diag) < 0)
 		return -1;
+	report_stage(v->report, "verify what run leaves behind");
+	if (measure_rules_run(&v->kernel, v->findings, diag) < 0)
+		return -1;
 	report_stage(v->report, "verify stale plans");
 	if (measure_rules_plan(&v->kernel, &v->c, v->findings, diag) < 0)
 		return -1;

@@ -99,8 +99,10 @@ static bool do_case(struct verifying *v, const struct kp_placement *layout, size
 	struct kp_diag diag;
 
 	verify_begin(v, layout, verify_seed(v, i));
-	int failed = verify_fill(v, i, &diag) < 0 || verify_run(v, &diag) < 0 ||
-		     run_with_threads(v, &diag) < 0;
+	report_stage(v->report, "verify plan");
+	int failed = verify_fill(v, i, &diag) < 0;
+	report_stage(v->report, "verify run");
+	failed = failed || verify_run(v, &diag) < 0 || run_with_threads(v, &diag) < 0;
 	return count(v, failed, &diag);
 }
 
