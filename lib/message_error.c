@@ -121,6 +121,7 @@ static const char *const failed[] = {
 	"bad_decisions",
 	"bad_families_dir",
 	"bad_family",
+	"bad_index",
 	"bad_interface",
 	"bad_job",
 	"bad_log_level",
