@@ -58,27 +58,6 @@ static int add_count(const struct arguments *arguments, const char *option,
 		       : 0;
 }
 
-/* Each --shape is one to measure. */
-static int add_shapes(
-	const struct arguments *arguments, json_t *parameters, struct kp_diag *diag)
-{
-	size_t at = 0;
-	const char *text;
-	if (!arguments_has(arguments, "shape"))
-		return 0;
-	json_t *shapes = json_array();
-	if (json_object_set_new(parameters, "shapes", shapes) < 0)
-		return kp_diag_no_memory(diag);
-	while ((text = arguments_next(arguments, "shape", &at))) {
-		json_t *shape = json_object();
-		if (json_array_append_new(shapes, shape) < 0)
-			return kp_diag_no_memory(diag);
-		if (request_read_shape(text, shape, diag) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int bench_ask_build(const struct arguments *arguments, const char *operation,
 	json_t **parameters, struct kp_diag *diag)
 {
@@ -91,7 +70,8 @@ int bench_ask_build(const struct arguments *arguments, const char *operation,
 	if (!all || (arguments_has(arguments, "no-check") &&
 			    json_object_set_new(all, "check", json_false()) < 0))
 		return kp_diag_no_memory(diag);
-	if (add_time(arguments, all, diag) < 0 || add_shapes(arguments, all, diag) < 0 ||
+	if (add_time(arguments, all, diag) < 0 ||
+		request_add_shapes(arguments, all, diag) < 0 ||
 		request_add_list(arguments, "kernel", "kernels", all, diag) < 0 ||
 		add_count(arguments, "seed", "bad_seed", 0, all, diag) < 0 ||
 		add_count(arguments, "rounds", "bad_rounds", 1, all, diag) < 0 ||
@@ -102,16 +82,6 @@ int bench_ask_build(const struct arguments *arguments, const char *operation,
 }
 
 /* ---- the replies ------------------------------------------------------------- */
-
-static void show_progress(const struct session *session, const json_t *reply)
-{
-	const json_t *progress = json_object_get(reply, "progress");
-	if (json_is_object(progress))
-		output_progress(&session->output, "%lld of %lld  %s",
-			(long long)field_int(progress, "done"),
-			(long long)field_int(progress, "total"),
-			field_text(progress, "kernel", ""));
-}
 
 /* Does the reply say of what machine? Of a plugind of an earlier version none does. */
 static int look_at_head(
@@ -130,7 +100,7 @@ static int take_reply(
 {
 	json_t *one = json_object_get(reply, "run");
 	int status = session_check(session, &first, reply);
-	show_progress(session, reply);
+	session_progress(session, reply);
 	if (status == KP_EXIT_OK)
 		status = look_at_head(session, ask, reply);
 	if (status == KP_EXIT_OK && json_is_object(one) &&

@@ -285,3 +285,23 @@ int request_build(const struct arguments *arguments, const char *operation,
 	*request = json_incref(all);
 	return 0;
 }
+
+int request_add_shapes(
+	const struct arguments *arguments, json_t *parameters, struct kp_diag *diag)
+{
+	size_t at = 0;
+	const char *text;
+	if (!arguments_has(arguments, "shape"))
+		return 0;
+	json_t *shapes = json_array();
+	if (json_object_set_new(parameters, "shapes", shapes) < 0)
+		return kp_diag_no_memory(diag);
+	while ((text = arguments_next(arguments, "shape", &at))) {
+		json_t *shape = json_object();
+		if (json_array_append_new(shapes, shape) < 0)
+			return kp_diag_no_memory(diag);
+		if (request_read_shape(text, shape, diag) < 0)
+			return -1;
+	}
+	return 0;
+}

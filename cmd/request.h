@@ -21,6 +21,10 @@ int request_build(const struct arguments *arguments, const char *operation,
 int request_read_shape(const char *text, json_t *shape, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/* Every --shape as "shapes"; none: no member. */
+int request_add_shapes(const struct arguments *arguments, json_t *request,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 /* {"head_dim": 64, "causal": true, "page": [16, 32]} of every --trait. */
 int request_read_traits(const struct arguments *arguments, json_t **traits,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

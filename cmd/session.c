@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cmd/field.h"
 #include "lib/clock.h"
 #include "lib/json_layout.h"
 
@@ -194,6 +195,16 @@ bool session_knows(
 	bool known = !message.error;
 	kp_reply_message_finish(&message);
 	return known;
+}
+
+void session_progress(const struct session *session, const json_t *reply)
+{
+	const json_t *progress = json_object_get(reply, "progress");
+	if (json_is_object(progress))
+		output_progress(&session->output, "%lld of %lld  %s",
+			(long long)field_int(progress, "done"),
+			(long long)field_int(progress, "total"),
+			field_text(progress, "kernel", ""));
 }
 
 void session_remark_pending(const struct session *session, const json_t *reply)

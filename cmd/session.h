@@ -80,6 +80,9 @@ int session_fail(struct session *session, const char *error, const json_t *param
 int session_check(struct session *session, const struct question *question,
 	const json_t *reply) __attribute__((warn_unused_result));
 
+/* Shows the "progress" of a reply on the way, where it has one. */
+void session_progress(const struct session *session, const json_t *reply);
+
 /* Remarks that plugins which the reply names are pending, and how to wait. */
 void session_remark_pending(const struct session *session, const json_t *reply);
 

@@ -46,26 +46,6 @@ static int add_seeds(
 	return 0;
 }
 
-static int add_shapes(
-	const struct arguments *arguments, json_t *parameters, struct kp_diag *diag)
-{
-	size_t at = 0;
-	const char *text;
-	json_t *shapes;
-	if (!arguments_has(arguments, "shape"))
-		return 0;
-	if (json_object_set_new(parameters, "shapes", shapes = json_array()) < 0)
-		return kp_diag_no_memory(diag);
-	while ((text = arguments_next(arguments, "shape", &at))) {
-		json_t *shape = json_object();
-		if (json_array_append_new(shapes, shape) < 0)
-			return kp_diag_no_memory(diag);
-		if (request_read_shape(text, shape, diag) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int build(
 	const struct arguments *arguments, json_t **parameters, struct kp_diag *diag)
 {
@@ -77,7 +57,7 @@ static int build(
 		"signature", arguments_value(arguments, "sig"), "traits", traits);
 	if (!all)
 		return kp_diag_no_memory(diag);
-	if (add_shapes(arguments, all, diag) < 0 ||
+	if (request_add_shapes(arguments, all, diag) < 0 ||
 		request_add_list(arguments, "kernel", "kernels", all, diag) < 0 ||
 		request_add_list(arguments, "layout", "layouts", all, diag) < 0 ||
 		add_seeds(arguments, all, diag) < 0)
@@ -88,16 +68,6 @@ static int build(
 
 /* ---- the replies ------------------------------------------------------------------- */
 
-static void show_progress(const struct session *session, const json_t *reply)
-{
-	const json_t *progress = json_object_get(reply, "progress");
-	if (json_is_object(progress))
-		output_progress(&session->output, "%lld of %lld  %s",
-			(long long)field_int(progress, "done"),
-			(long long)field_int(progress, "total"),
-			field_text(progress, "kernel", ""));
-}
-
 /* The replies up to the last, which has all rows; those on the way tell how far it is. */
 static int follow(struct session *session, struct kp_reply_message *message)
 {
@@ -105,7 +75,7 @@ static int follow(struct session *session, struct kp_reply_message *message)
 	int status = KP_EXIT_OK;
 	while (status == KP_EXIT_OK && !message->error && message->continues) {
 		status = session_check(session, &first, message->parameters);
-		show_progress(session, message->parameters);
+		session_progress(session, message->parameters);
 		kp_reply_message_finish(message);
 		if (status == KP_EXIT_OK &&
 			kp_client_next(session->client, message, &diag) < 0) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/dial.h"
 #include "lib/descriptors.h"
 #include "lib/file.h"
 #include "lib/frame.h"
@@ -35,61 +36,6 @@ struct kp_client {
 enum { SENT_AT_ONCE = 1 << 20 };
 
 /* ---- connecting -------------------------------------------------------------- */
-
-/* The socket's own send timeout bounds connect(2) where the backlog is full. */
-static int connect_within(int fd, const struct sockaddr_un *address, int timeout_ms)
-{
-	if (timeout_ms >= 0) {
-		int ms = timeout_ms > 0 ? timeout_ms : 1;
-		struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L};
-		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) < 0)
-			return -1;
-	}
-	int result;
-	do
-		result = connect(fd, (const struct sockaddr *)address, sizeof(*address));
-	while (result < 0 && errno == EINTR);
-	return result;
-}
-
-static int connect_failed(const char *path, struct kp_diag *diag)
-{
-	int error = errno;
-	if (error == EACCES || error == EPERM)
-		return kp_diag_set(diag, "not_permitted", path,
-			"cannot connect to %s: %s", path, strerror(error));
-	if (error == EAGAIN)
-		return kp_diag_set(diag, "timed_out", path,
-			"plugind at %s does not accept connections", path);
-	return kp_diag_set(diag, "no_daemon", path, "%s (%s)", path, strerror(error));
-}
-
-/* The descriptor, which its cleanup then leaves alone. */
-static int keep(int *fd)
-{
-	int kept = *fd;
-	*fd = -1;
-	return kept;
-}
-
-static int dial(const char *path, int timeout_ms, struct kp_diag *diag)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t length = strlen(path);
-	if (length >= sizeof(address.sun_path))
-		return kp_diag_set(diag, "path_too_long", path,
-			"the socket path has %zu bytes, at most %zu are possible: %s",
-			length, sizeof(address.sun_path) - 1, path);
-	memcpy(address.sun_path, path, length + 1);
-	__attribute__((cleanup(kp_file_close))) int fd =
-		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return kp_diag_set(diag, "io_error", path, "cannot make a socket: %s",
-			strerror(errno));
-	if (connect_within(fd, &address, timeout_ms) < 0)
-		return connect_failed(path, diag);
-	return keep(&fd);
-}
 
 /* Takes the descriptor. */
 static int wrap(int fd, const char *path, int timeout_ms, struct kp_client **client,
@@ -132,7 +78,7 @@ static int open_named(
 	const char *path, int timeout_ms, struct kp_client **client, struct kp_diag *diag)
 {
 	struct kp_diag own;
-	int fd = dial(path, timeout_ms, &own);
+	int fd = kp_dial(path, timeout_ms, &own);
 	if (fd >= 0)
 		return wrap(fd, path, timeout_ms, client, diag);
 	if (strcmp(own.code, "no_daemon") == 0)
@@ -152,7 +98,7 @@ static int open_default(int timeout_ms, struct kp_client **client, struct kp_dia
 		owned_text path = kp_place_socket(system);
 		if (!path)
 			return kp_diag_no_memory(diag);
-		int fd = dial(path, timeout_ms, &own);
+		int fd = kp_dial(path, timeout_ms, &own);
 		if (fd >= 0)
 			return wrap(fd, path, timeout_ms, client, diag);
 		if (strcmp(own.code, "no_daemon") != 0) {
