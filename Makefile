@@ -51,8 +51,8 @@ TEST_LIBS   := $(call pkg,check libuv) $(WORKER_LIBS)
 
 # ---- sources: a new file needs no edit here ---------------------------------
 LIB_SRC     := $(wildcard lib/*.c lib/*/*.c)
-WORKER_SRC  := $(wildcard daemon/worker/*.c) daemon/digest.c
-DAEMON_SRC  := $(wildcard daemon/*.c)
+WORKER_SRC  := $(wildcard daemon/worker/*.c) daemon/store/digest.c
+DAEMON_SRC  := $(filter-out daemon/worker/%,$(wildcard daemon/*.c daemon/*/*.c))
 CMD_SRC     := $(wildcard cmd/*.c)
 PLUGINS     := $(filter-out $(LEFT_OUT),\
 	$(patsubst plugins/%/plugin.json,%,$(wildcard plugins/*/plugin.json)))
@@ -131,7 +131,7 @@ programs: $(LIBKPLUG_SO) $(BUILD)/kplug.pc
 $(BUILD)/gen/interface.inc: lib/org.kplug.Manager.varlink
 	@mkdir -p $(@D)
 	$(Q)sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@
-$(BUILD)/obj/lib/interface.o: $(BUILD)/gen/interface.inc
+$(BUILD)/obj/lib/protocol/interface.o: $(BUILD)/gen/interface.inc
 
 # Files that change only when what they say does: what objects were compiled with,
 # and where this build will be installed.
@@ -144,7 +144,7 @@ $(BUILD)/gen/installed.h: FORCE
 	$(call keep_if_same,'#define KP_PREFIX "$(prefix)"' \
 		'#define KP_SYSCONFDIR "$(sysconfdir)"')
 .PHONY: FORCE
-$(call objects,lib/place.c daemon/options.c tests/check_place.c): $(BUILD)/gen/installed.h
+$(call objects,lib/base/place.c daemon/options.c tests/check_place.c): $(BUILD)/gen/installed.h
 
 # ---- how each kind is made --------------------------------------------------
 Q           := $(if $(filter 1,$(V)),,@)

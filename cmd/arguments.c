@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 enum { OFFERED = 64 };
 

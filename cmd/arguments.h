@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 struct command;
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cmd/field.h"
-#include "lib/json.h"
-#include "lib/owned.h"
+#include "lib/base/json.h"
+#include "lib/base/owned.h"
 
 static bool is_of(const char *operation, const char *wanted)
 {

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /*
  * Of the result those runs that are of the operation or family (NULL: all). Code

@@ -8,8 +8,8 @@
 
 #include "cmd/bench_table.h"
 #include "cmd/field.h"
-#include "lib/json.h"
-#include "lib/owned.h"
+#include "lib/base/json.h"
+#include "lib/base/owned.h"
 
 static const double width_most = 0.25;
 

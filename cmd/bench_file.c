@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "cmd/field.h"
-#include "lib/json.h"
-#include "lib/message.h"
-#include "lib/owned.h"
+#include "lib/base/json.h"
+#include "lib/protocol/message.h"
+#include "lib/base/owned.h"
 
 enum { FILE_BYTES = 64 << 20 };
 

@@ -9,8 +9,8 @@
 
 #include "cmd/field.h"
 #include "cmd/grid.h"
-#include "lib/message.h"
-#include "lib/owned.h"
+#include "lib/protocol/message.h"
+#include "lib/base/owned.h"
 
 /* A run and where it was in the reply: sorting keeps that order where all is equal. */
 struct row {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 const struct command *const commands[] = {
 	&list_command,

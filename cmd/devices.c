@@ -9,7 +9,7 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/session.h"
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 static const struct question question = {
 	"Devices", {{"devices", KP_JSON_ARRAY, true}, {"warnings", KP_JSON_ARRAY, true}}};

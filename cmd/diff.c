@@ -8,9 +8,9 @@
 #include "cmd/field.h"
 #include "cmd/fingerprint.h"
 #include "cmd/session.h"
-#include "lib/file.h"
-#include "lib/message.h"
-#include "lib/text.h"
+#include "lib/base/file.h"
+#include "lib/protocol/message.h"
+#include "lib/base/text.h"
 
 enum { FILE_BYTES = 64 << 20 };
 

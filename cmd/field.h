@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "cmd/output.h"
-#include "lib/owned.h"
+#include "lib/base/owned.h"
 
 struct grid;
 

@@ -7,7 +7,7 @@
 
 #include "cmd/grid.h"
 #include "cmd/session.h"
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 static const char synopsis[] = "pluginctl [OPTION]... COMMAND [ARGUMENT]...";
 

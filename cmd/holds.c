@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "cmd/field.h"
-#include "lib/clock.h"
+#include "lib/base/clock.h"
 
 enum { STEP_MS = 20 };
 

@@ -16,13 +16,13 @@
 
 #include "cmd/field.h"
 #include "cmd/session.h"
-#include "lib/clock.h"
-#include "lib/file.h"
-#include "lib/message.h"
-#include "lib/owned.h"
-#include "lib/place.h"
-#include "lib/registry.h"
-#include "lib/verdict.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/protocol/message.h"
+#include "lib/base/owned.h"
+#include "lib/base/place.h"
+#include "lib/registry/registry.h"
+#include "lib/plugin/verdict.h"
 
 /* A verdict holds the note, which may have KP_JSON_BYTES, and what was seen beside. */
 enum { PIECE = 64 << 10, ANSWER_BYTES = 4 * KP_JSON_BYTES };

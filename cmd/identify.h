@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /*
  * Runs `plugin-worker --identify FILE`, which executes nothing of the file, for

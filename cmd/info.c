@@ -13,7 +13,7 @@
 #include "cmd/identify.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 enum { KERNELS_OFFERED = 256 };
 

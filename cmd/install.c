@@ -17,8 +17,8 @@
 #include "cmd/layer.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
-#include "lib/file.h"
-#include "lib/text.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
 
 static const struct question reloading = {
 	"Reload", {{"generation", KP_JSON_INTEGER, true},

@@ -8,7 +8,7 @@
 #include "cmd/field.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
-#include "lib/file.h"
+#include "lib/base/file.h"
 
 static const struct question loading = {"Load", {{"plugin", KP_JSON_OBJECT, true}}};
 static const struct question unloading = {"Unload", {{"name", KP_JSON_STRING, true}}};

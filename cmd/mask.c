@@ -15,9 +15,9 @@
 #include "cmd/layer.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
-#include "lib/file.h"
-#include "lib/owned.h"
-#include "lib/text.h"
+#include "lib/base/file.h"
+#include "lib/base/owned.h"
+#include "lib/base/text.h"
 
 static const struct question asking_info = {"Info", {{"plugin", KP_JSON_OBJECT, true}}};
 static const struct question reloading = {

@@ -13,8 +13,8 @@
 #include "cmd/field.h"
 #include "cmd/monitor_line.h"
 #include "cmd/session.h"
-#include "lib/clock.h"
-#include "lib/file.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
 
 enum { STEP_MS = 50 };
 

@@ -5,7 +5,7 @@
 #include "cmd/command.h"
 #include "cmd/exclusion.h"
 #include "cmd/field.h"
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 enum { SHOWN = 5, PREDICATES = 16 };
 

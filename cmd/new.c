@@ -14,9 +14,9 @@
 #include "cmd/command.h"
 #include "cmd/field.h"
 #include "cmd/session.h"
-#include "lib/file.h"
-#include "lib/place.h"
-#include "lib/text.h"
+#include "lib/base/file.h"
+#include "lib/base/place.h"
+#include "lib/base/text.h"
 
 enum {
 	TEMPLATE_BYTES = 1 << 20,

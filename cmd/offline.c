@@ -17,9 +17,9 @@
 
 #include "cmd/field.h"
 #include "cmd/session.h"
-#include "lib/clock.h"
-#include "lib/decisions.h"
-#include "lib/place.h"
+#include "lib/base/clock.h"
+#include "lib/registry/decisions.h"
+#include "lib/base/place.h"
 
 enum {
 	START_MS = 30000, /* until it listens */

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "cmd/wrap.h"
-#include "lib/owned.h"
-#include "lib/text.h"
+#include "lib/base/owned.h"
+#include "lib/base/text.h"
 
 enum { DEFAULT_WIDTH = 80, LEAST_WIDTH = 16 };
 

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "lib/diag.h"
-#include "lib/message.h"
+#include "lib/base/diag.h"
+#include "lib/protocol/message.h"
 
 enum tone { TONE_PLAIN, TONE_TITLE, TONE_GOOD, TONE_WARN, TONE_BAD, TONE_FAINT };
 

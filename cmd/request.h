@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "cmd/arguments.h"
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /*
  * The Request of the interface from --sig, --shape, --trait, --feature,

@@ -13,11 +13,11 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/session.h"
-#include "lib/file.h"
-#include "lib/interface.h"
-#include "lib/message.h"
-#include "lib/place.h"
-#include "lib/text.h"
+#include "lib/base/file.h"
+#include "lib/protocol/interface.h"
+#include "lib/protocol/message.h"
+#include "lib/base/place.h"
+#include "lib/base/text.h"
 
 enum { SCHEMAS_MOST = 256, SCHEMA_BYTES = 1 << 20, NAME_BYTES = 64 };
 

@@ -11,7 +11,7 @@
 #include "cmd/nearest.h"
 #include "cmd/request.h"
 #include "cmd/session.h"
-#include "lib/spec.h"
+#include "lib/plugin/spec.h"
 
 static const struct question selecting = {
 	"Select", {{"operation", KP_JSON_STRING, true},

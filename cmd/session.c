@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "cmd/field.h"
-#include "lib/clock.h"
-#include "lib/json_layout.h"
+#include "lib/base/clock.h"
+#include "lib/base/json_layout.h"
 
 enum { SETTLE_MOST_S = 600, AWAIT_STEP_MS = 20 };
 

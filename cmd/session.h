@@ -9,9 +9,9 @@
 #include "cmd/arguments.h"
 #include "cmd/offline.h"
 #include "cmd/output.h"
-#include "lib/client.h"
-#include "lib/json.h"
-#include "lib/owned.h"
+#include "lib/protocol/client.h"
+#include "lib/base/json.h"
+#include "lib/base/owned.h"
 
 enum { SESSION_TIMEOUT_MS = 30000 };
 

@@ -8,7 +8,7 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/session.h"
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 static const struct question question = {
 	"Status", {{"version", KP_JSON_STRING, true}, {"degraded", KP_JSON_BOOLEAN, true},

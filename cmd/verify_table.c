@@ -9,7 +9,7 @@
 
 #include "cmd/field.h"
 #include "cmd/grid.h"
-#include "lib/message.h"
+#include "lib/protocol/message.h"
 
 /* All rows of one kernel and signature. */
 struct group {

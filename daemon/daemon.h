@@ -12,12 +12,12 @@
 
 #include "daemon/generation.h"
 #include "daemon/log.h"
-#include "daemon/wait.h"
-#include "lib/decisions.h"
-#include "lib/diag.h"
-#include "lib/family.h"
-#include "lib/platform.h"
-#include "lib/registry.h"
+#include "daemon/socket/wait.h"
+#include "lib/registry/decisions.h"
+#include "lib/base/diag.h"
+#include "lib/family/family.h"
+#include "lib/platform/platform.h"
+#include "lib/registry/registry.h"
 
 struct attached;
 struct bench;
@@ -61,8 +61,8 @@ struct daemon {
 	struct pool *pool;
 	struct pipeline *pipeline;
 	struct scan *scan;
-	json_t *failures; /* daemon/failures.h */
-	char *loaded_dir; /* daemon/loaded.h */
+	json_t *failures; /* daemon/pipeline/failures.h */
+	char *loaded_dir; /* daemon/scan/loaded.h */
 	struct watch *watch;
 	struct devices *devices;
 	struct bench *bench;	  /* under way, or NULL: method_bench.c */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/options.h"
-#include "lib/place.h"
+#include "lib/base/place.h"
 
 enum { DRIVER_MS = 30000 }; /* eight GPUs that sleep take ten seconds to wake up */
 

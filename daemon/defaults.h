@@ -3,7 +3,7 @@
 #ifndef KP_DAEMON_DEFAULTS_H
 #define KP_DAEMON_DEFAULTS_H
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 struct options;
 

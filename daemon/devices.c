@@ -8,12 +8,12 @@
 #include <uv.h>
 
 #include "daemon/daemon.h"
-#include "daemon/inputs.h"
+#include "daemon/scan/inputs.h"
 #include "daemon/options.h"
-#include "daemon/pipeline.h"
-#include "daemon/pool.h"
-#include "daemon/scan.h"
-#include "lib/json.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/pool.h"
+#include "daemon/scan/scan.h"
+#include "lib/base/json.h"
 
 enum { LOST_MOST = 3 };
 

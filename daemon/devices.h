@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/topology.h"
+#include "lib/platform/topology.h"
 
 struct daemon;
 struct devices;

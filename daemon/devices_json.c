@@ -8,9 +8,9 @@
 
 #include "daemon/daemon.h"
 #include "daemon/options.h"
-#include "lib/json.h"
-#include "lib/owned.h"
-#include "lib/text.h"
+#include "lib/base/json.h"
+#include "lib/base/owned.h"
+#include "lib/base/text.h"
 
 static const char gpu_prefix[] = "gpu-";
 

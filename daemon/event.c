@@ -8,7 +8,7 @@
 #include <sys/random.h>
 
 #include "daemon/daemon.h"
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 enum { BOOT_BYTES = 16, MESSAGE_MOST = 1024 };
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 struct call;
 struct daemon;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/control.h"
+#include "daemon/application/control.h"
 
 static void drop_texts(struct generation *generation)
 {

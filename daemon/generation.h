@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/answers.h"
-#include "lib/diag.h"
-#include "lib/registry.h"
-#include "lib/table.h"
+#include "daemon/socket/answers.h"
+#include "lib/base/diag.h"
+#include "lib/registry/registry.h"
+#include "lib/table/table.h"
 
 struct control;
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 /* A pipe that polls writable takes this much at once, whole (PIPE_BUF). */
 enum { LINE_BYTES = 4096, DIAG_BYTES = 1400 };

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /* The numbers are those of syslog(3), which the journal reads as "<3>". */
 enum log_level { LOG_ERROR = 3, LOG_WARNING = 4, LOG_INFO = 6, LOG_DEBUG = 7 };

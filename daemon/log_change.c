@@ -2,7 +2,7 @@
 /* A line for each change, as loud as it is bad, and one for each oddity. */
 #include "daemon/log_change.h"
 
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 static enum log_level level_of(enum kp_state state)
 {

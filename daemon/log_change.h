@@ -4,7 +4,7 @@
 #define KP_DAEMON_LOG_CHANGE_H
 
 #include "daemon/log.h"
-#include "lib/registry.h"
+#include "lib/registry/registry.h"
 
 void log_change(struct log *log, const struct kp_change *change);
 

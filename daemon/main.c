@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/daemon.h"
-#include "daemon/inputs.h"
+#include "daemon/scan/inputs.h"
 #include "daemon/options.h"
 
 enum {
@@ -93,7 +93,7 @@ static int act(const struct options *options)
 
 /*
  * libuv looks at this once, before its first thread. With fewer, files that are
- * hashed hold up the writing of decisions: lanes (daemon/lane.h) count on four.
+ * hashed hold up the writing of decisions: lanes (daemon/pipeline/lane.h) count on four.
  */
 static void have_threads(void)
 {

@@ -13,9 +13,9 @@
 
 #include "installed.h"
 #include "daemon/defaults.h"
-#include "lib/file.h"
-#include "lib/json.h"
-#include "lib/place.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+#include "lib/base/place.h"
 
 enum { CONFIG_BYTES = 1 << 20, LISTED_MOST = 64, NAME_BYTES = 32, MS_MOST = 600000 };
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "daemon/log.h"
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /* sun_path with its NUL has 108 bytes on Linux. */
 enum { SOCKET_PATH_MOST = 107 };

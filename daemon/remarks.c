@@ -7,8 +7,8 @@
 
 #include "daemon/daemon.h"
 #include "daemon/devices.h"
-#include "lib/json.h"
-#include "lib/table_read.h"
+#include "lib/base/json.h"
+#include "lib/table/table_read.h"
 
 /* Is there a kernel for GPUs that would have been looked at? */
 static bool has_gpu_kernel(const struct kp_table *table, const char *operation)

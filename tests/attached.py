@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An application as plugind sees it: attaches, maps what it gets, tells what it likes.
 
-It knows lib/control.h and shares no code with libkplug.
+It knows lib/host/control.h and shares no code with libkplug.
 """
 
 import json

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Structs of plugins, of every size and with every fault. */
-#include "lib/abi.h"
+#include "lib/plugin/abi.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

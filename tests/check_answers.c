@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/answers.h"
+#include "daemon/socket/answers.h"
 #include "tests/support/suite.h"
 
 static struct answers answers;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/arena.h"
+#include "lib/base/arena.h"
 #include "tests/support/suite.h"
 
 START_TEST(pieces_are_zeroed_aligned_and_apart)

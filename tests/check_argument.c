@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls that the family does not describe are refused before a kernel runs. */
-#include "lib/argument.h"
+#include "lib/family/argument.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -11,7 +11,7 @@
 
 #include "lib/host/attach.h"
 #include "lib/host/attach_state.h"
-#include "lib/table_read.h"
+#include "lib/table/table_read.h"
 #include "tests/support/plugind.h"
 #include "tests/support/suite.h"
 

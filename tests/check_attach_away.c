@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 #include "lib/host/attach.h"
 #include "lib/host/attach_state.h"
-#include "lib/table_layout.h"
-#include "lib/table_read.h"
+#include "lib/table/table_layout.h"
+#include "lib/table/table_read.h"
 #include "tests/support/plugind.h"
 #include "tests/support/suite.h"
 

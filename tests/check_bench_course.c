@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of rows, and rounds put together. */
-#include "daemon/bench_course.h"
-#include "daemon/bench_taken.h"
-#include "daemon/bench_task.h"
+#include "daemon/bench/bench_course.h"
+#include "daemon/bench/bench_taken.h"
+#include "daemon/bench/bench_task.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

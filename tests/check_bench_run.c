@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes a row: words of workers are weighed, ends of workers explained. */
-#include "daemon/bench_run.h"
+#include "daemon/bench/bench_run.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

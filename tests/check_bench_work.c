@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Work and rates of families that only tests have, at 1000 us a call. */
-#include "daemon/bench_run.h"
-#include "daemon/bench_work.h"
+#include "daemon/bench/bench_run.h"
+#include "daemon/bench/bench_work.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The cache keeps verdicts by what they depend on, and survives its own file. */
-#include "daemon/cache.h"
+#include "daemon/store/cache.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/tree.h"
-#include "lib/file.h"
-#include "lib/hash.h"
+#include "daemon/store/tree.h"
+#include "lib/base/file.h"
+#include "lib/base/hash.h"
 #include "tests/support/suite.h"
 
 static const int64_t now = 1000000000;

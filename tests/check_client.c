@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/client.h"
+#include "lib/protocol/client.h"
 #include "tests/support/suite.h"
 
 /* A child that accepts one client, reads its call, and writes `bytes`. */

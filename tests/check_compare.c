@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Wrong results are found, however they hide; right ones pass. */
-#include "lib/compare.h"
+#include "lib/family/compare.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/element.h"
-#include "lib/random.h"
+#include "lib/family/element.h"
+#include "lib/base/random.h"
 #include "tests/support/suite.h"
 
 enum { N = 10000 };

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/control.h"
-#include "lib/control.h"
-#include "lib/table_read.h"
+#include "daemon/application/control.h"
+#include "lib/host/control.h"
+#include "lib/table/table_read.h"
 #include "tests/support/scene.h"
 #include "tests/support/suite.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the bits that a CPU answers with mean. */
-#include "lib/cpu.h"
+#include "lib/platform/cpu.h"
 
 #include <check.h>
 #include <string.h>
 
-#include "lib/platform.h"
+#include "lib/platform/platform.h"
 #include "tests/support/suite.h"
 
 static bool cpu_has(const struct kp_cpu *cpu, const char *feature)

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/cache.h"
-#include "daemon/tree.h"
-#include "lib/file.h"
-#include "lib/table.h"
+#include "daemon/store/cache.h"
+#include "daemon/store/tree.h"
+#include "lib/base/file.h"
+#include "lib/table/table.h"
 #include "tests/support/scene.h"
 #include "tests/support/state_place.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A change of decisions is in force everywhere, or nowhere. */
-#include "daemon/decision.h"
+#include "daemon/state/decision.h"
 
 #include <check.h>
 #include <stdio.h>

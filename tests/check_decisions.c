@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What operators decided is kept in order, and nothing else is. */
-#include "lib/decisions.h"
-#include "lib/decisions_index.h"
+#include "lib/registry/decisions.h"
+#include "lib/registry/decisions_index.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

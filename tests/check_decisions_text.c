@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decisions as a text: it comes back, what is wrong is named, and there is a bound. */
-#include "lib/decisions.h"
+#include "lib/registry/decisions.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

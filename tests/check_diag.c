@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/diag.h"
-#include "lib/text.h"
+#include "lib/base/diag.h"
+#include "lib/base/text.h"
 #include "tests/support/suite.h"
 
 START_TEST(set_fills_all_and_clears_the_place)

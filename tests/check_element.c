@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of every dtype are stored to the nearest and read back. */
-#include "lib/element.h"
+#include "lib/family/element.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Families are read strictly, with the place of what is wrong; signatures and work
  * follow. */
-#include "lib/family.h"
+#include "lib/family/family.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

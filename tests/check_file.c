@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 #include "tests/support/suite.h"
 
 static char root[200];

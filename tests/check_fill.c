@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Inputs are what the family asks for, and the same for the same seed. */
-#include "lib/fill.h"
+#include "lib/family/fill.h"
 
 #include <check.h>
 #include <math.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/element.h"
-#include "lib/random.h"
-#include "lib/tensor.h"
+#include "lib/family/element.h"
+#include "lib/base/random.h"
+#include "lib/family/tensor.h"
 #include "tests/support/suite.h"
 
 enum { MOST = 4096 };

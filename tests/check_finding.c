@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What lines of workers do to a verdict, and what they cannot do. */
-#include "lib/finding.h"
+#include "lib/plugin/finding.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

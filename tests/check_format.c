@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kplug/plugin.h"
-#include "lib/format.h"
+#include "lib/family/format.h"
 #include "tests/support/suite.h"
 
 static void parse(const char *text, struct kp_signature *signature)

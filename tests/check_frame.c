@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/frame.h"
+#include "lib/protocol/frame.h"
 #include "tests/support/suite.h"
 
 enum { LIMIT = 1000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a site works out in advance says of every call what the slow check says. */
-#include "lib/argument.h"
+#include "lib/family/argument.h"
 #include "lib/host/check.h"
 #include "tests/support/suite.h"
 
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/element.h"
-#include "lib/file.h"
+#include "lib/family/element.h"
+#include "lib/base/file.h"
 
 enum { TRIES = 20000, MEMORY = 1 << 16 };
 

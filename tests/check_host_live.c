@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
+#include "lib/base/clock.h"
 
 enum { THREADS = 8, SHORT_MS = 1500, LONG_MS = 60000 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The interface description is read and parameters are held against it. */
-#include "daemon/idl.h"
+#include "daemon/socket/idl.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/method.h"
-#include "lib/interface.h"
+#include "daemon/method/method.h"
+#include "lib/protocol/interface.h"
 #include "tests/support/suite.h"
 
 static struct idl *idl;

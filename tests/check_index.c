@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An index says what was put into it, or that it is none: never anything else. */
-#include "daemon/index.h"
+#include "daemon/scan/index.h"
 
 #include <check.h>
 #include <stdlib.h>

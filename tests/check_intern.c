@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Pieces of a table are kept once; one that does not fit is told from want of memory. */
-#include "lib/intern.h"
+#include "lib/base/intern.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/table_build.h"
+#include "lib/table/table_build.h"
 #include "tests/support/suite.h"
 
 START_TEST(equal_pieces_are_kept_once)

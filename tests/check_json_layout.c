@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json_layout.h"
+#include "lib/base/json_layout.h"
 #include "tests/support/suite.h"
 
 static const char *const sure[] = {

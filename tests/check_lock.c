@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One holder a lock, and nothing foreign is touched. */
-#include "daemon/lock.h"
+#include "daemon/state/lock.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

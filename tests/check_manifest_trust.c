@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/manifest.h"
+#include "lib/plugin/manifest.h"
 #include "tests/support/suite.h"
 
 static char root[200];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/message.h"
+#include "lib/protocol/message.h"
 #include "tests/support/suite.h"
 
 static void refused(const char *text, size_t size, const char *code, const char *word)

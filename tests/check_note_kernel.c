@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/note.h"
+#include "lib/plugin/note.h"
 #include "tests/support/notes.h"
 #include "tests/support/suite.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
-#include "lib/note.h"
+#include "lib/base/json.h"
+#include "lib/plugin/note.h"
 #include "tests/support/notes.h"
 #include "tests/support/suite.h"
 

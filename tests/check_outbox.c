@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/outbox.h"
-#include "lib/descriptors.h"
+#include "daemon/socket/outbox.h"
+#include "lib/protocol/descriptors.h"
 #include "tests/support/suite.h"
 
 enum { LARGE = 4 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loops over the threads of a pool. */
-#include "lib/parallel.h"
+#include "lib/base/parallel.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/pidfd.h"
+#include "daemon/socket/pidfd.h"
 #include "tests/support/suite.h"
 
 enum { PATIENCE_MS = 60000 };

@@ -2,9 +2,9 @@
 /* A check of what has changed that finds no memory answers all the same. */
 #include "tests/support/played_workers.h"
 
-#include "daemon/stale.h"
+#include "daemon/scan/stale.h"
 
-/* In the place of daemon/stale.c: there is no memory for it. */
+/* In the place of daemon/scan/stale.c: there is no memory for it. */
 static struct stale *next;
 static int added;
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "installed.h"
-#include "lib/file.h"
-#include "lib/place.h"
+#include "lib/base/file.h"
+#include "lib/base/place.h"
 #include "tests/support/suite.h"
 
 static char root[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Platforms by name, from JSON and from sysfs. */
-#include "lib/platform.h"
+#include "lib/platform/platform.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 #include "tests/support/suite.h"
 
 static bool device_has(const struct kp_device_facts *device, const char *feature)

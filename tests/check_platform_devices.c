@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Platforms from sysfs, from /proc, and from what a worker found out. */
-#include "lib/platform.h"
+#include "lib/platform/platform.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 #include "tests/support/suite.h"
 
 /* ---- sysfs ------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/parallel.h"
+#include "lib/base/parallel.h"
 #include "tests/support/guarded.h"
 #include "tests/support/subject.h"
 #include "tests/support/suite.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/element.h"
+#include "lib/family/element.h"
 #include "tests/support/guarded.h"
 #include "tests/support/subject.h"
 #include "tests/support/suite.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/manifest.h"
+#include "lib/plugin/manifest.h"
 #include "tests/support/scene.h"
 #include "tests/support/suite.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/table_layout.h"
+#include "lib/table/table_layout.h"
 #include "tests/support/scene.h"
 #include "tests/support/suite.h"
 

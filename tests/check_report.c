@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes of a worker into lines: what is not its own, or too much, is refused early. */
-#include "lib/report.h"
+#include "lib/plugin/report.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

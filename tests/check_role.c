@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may do what: a matrix of uids and groups. */
-#include "daemon/role.h"
+#include "daemon/socket/role.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may come while many are there, and who has to go for it. */
-#include "daemon/room.h"
+#include "daemon/socket/room.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/client.h"
+#include "daemon/socket/client.h"
 #include "daemon/daemon.h"
 #include "tests/support/suite.h"
 

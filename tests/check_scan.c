@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Before the directories have been read a scan knows nothing, and says so. */
-#include "daemon/scan.h"
+#include "daemon/scan/scan.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/family.h"
+#include "lib/family/family.h"
 #include "tests/support/suite.h"
 
 static const char text[] =

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/format.h"
-#include "lib/spec.h"
+#include "lib/family/format.h"
+#include "lib/plugin/spec.h"
 #include "tests/support/notes.h"
 #include "tests/support/suite.h"
 

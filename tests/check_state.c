@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decisions are on the disk before anybody is told; what cannot be read stays there. */
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 
 #include <check.h>
 #include <stdio.h>

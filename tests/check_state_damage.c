@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decisions that are damaged: what is right of them holds, the rest is said and kept. */
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 
 #include <check.h>
 #include <stdio.h>

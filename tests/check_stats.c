@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Quantiles are those of the definition, and only of numbers. */
-#include "lib/stats.h"
+#include "lib/base/stats.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statuses and error texts of every kind are made into what kplug knows. */
-#include "lib/abi.h"
+#include "lib/plugin/abi.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

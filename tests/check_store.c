@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The store keeps what it was given, and notices what is not that any more. */
-#include "daemon/store.h"
+#include "daemon/store/store.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/tree.h"
-#include "lib/file.h"
+#include "daemon/store/tree.h"
+#include "lib/base/file.h"
 #include "tests/support/suite.h"
 
 struct place {

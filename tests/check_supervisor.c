@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A worker is played by pipes, its clock by numbers. */
-#include "lib/supervisor.h"
+#include "lib/plugin/supervisor.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

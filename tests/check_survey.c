@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One look at the directories sees what is there, and what must be watched. */
-#include "daemon/survey.h"
+#include "daemon/scan/survey.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

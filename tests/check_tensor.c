@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes of tensors are exact or refused; walks visit every element once, in order. */
-#include "lib/tensor.h"
+#include "lib/family/tensor.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

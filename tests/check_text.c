@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/text.h"
+#include "lib/base/text.h"
 #include "tests/support/suite.h"
 
 static const struct {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/trait.h"
+#include "lib/family/trait.h"
 #include "tests/support/suite.h"
 
 #define NUMBER(x) ((struct kp_scalar){KP_SCALAR_NUMBER, (x), NULL})

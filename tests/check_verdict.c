@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Verdicts survive the way into a cache and back; damaged ones are refused. */
-#include "lib/verdict.h"
+#include "lib/plugin/verdict.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

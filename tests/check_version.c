@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/version.h"
+#include "lib/base/version.h"
 #include "tests/support/suite.h"
 
 static struct kp_version version(const char *text)

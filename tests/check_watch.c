@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Changes in directories are told once things are quiet; other things are not. */
-#include "daemon/watch.h"
+#include "daemon/scan/watch.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -12,7 +12,7 @@ ROOT = os.path.dirname(HERE)
 
 PRINTER = """
 #include <stdio.h>
-#include "lib/cpu.h"
+#include "lib/platform/cpu.h"
 int main(void)
 {
 	struct kp_cpu cpu;

@@ -98,7 +98,7 @@ class Measuring(Case):
         self.assertEqual(text, "a/x\tm=64,n=64,k=64\t10.5\nb/x\tm=1\t-\n")
 
     def test_the_time_that_is_not_given_is_on_top_of_the_timeout_and_in_the_help(self):
-        with open(os.path.join(ROOT, "daemon/bench_plan.c"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "daemon/bench/bench_plan.c"), encoding="utf-8") as file:
             preset = re.search(r"time_preset_s = ([0-9.]+);", file.read()).group(1)
         self.assertIn(f"(default {preset})", self.good(call("help", "bench")))
         with Fake(Bench=None) as fake:

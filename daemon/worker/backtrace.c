@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/finding.h"
+#include "lib/plugin/finding.h"
 
 enum { FRAMES = 14, OWN = 1, STACK_BYTES = 256 << 10 };
 

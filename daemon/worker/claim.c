@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/owned.h"
+#include "lib/base/owned.h"
 
 enum { CONTENT = 256, RANGE = 80 };
 

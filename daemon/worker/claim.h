@@ -7,8 +7,8 @@
 #define KP_WORKER_CLAIM_H
 
 #include "daemon/worker/fatbin.h"
-#include "lib/diag.h"
-#include "lib/note.h"
+#include "lib/base/diag.h"
+#include "lib/plugin/note.h"
 
 /*
  * Has the library code for each kernel's GPUs of NVIDIA's? A kernel that brings libraries

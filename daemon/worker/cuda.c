@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 enum { ILLEGAL_ADDRESS = 700 };
 

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 typedef unsigned long long cuda_pointer;
 

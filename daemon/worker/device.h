@@ -12,7 +12,7 @@
 
 #include "daemon/worker/cuda.h"
 #include "kplug/plugin.h"
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /* A piece of memory: what the host sees of it, and what a kernel gets. */
 struct device_piece {

@@ -11,7 +11,7 @@
 
 #include "daemon/worker/nvml.h"
 #include "daemon/worker/report.h"
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 enum { CUDA_MAJOR = 1000, CUDA_MINOR = 10 };
 

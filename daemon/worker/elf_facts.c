@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 enum { VERSIONS_MOST = 4096 };
 

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "daemon/worker/elf_image.h"
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /* Of needed libraries, and of directories to search, and bytes of all their names. */
 enum { ELF_NAMES_MOST = 256, ELF_NAMES_BYTES = 32 << 10 };

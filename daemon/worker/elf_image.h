@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 enum {
 	ELF_IMAGE_SEGMENTS = 1024,

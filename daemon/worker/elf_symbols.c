@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 enum { SYMBOLS_MOST = 1 << 22, NAMES_SHOWN = 600 };
 

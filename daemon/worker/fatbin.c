@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/json.h"
-#include "lib/text.h"
+#include "lib/base/json.h"
+#include "lib/base/text.h"
 
 /*
  * A container: magic, version (16 bits), bytes of this header (16 bits), bytes of the

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "daemon/worker/elf_image.h"
-#include "lib/spec.h"
+#include "lib/plugin/spec.h"
 
 enum {
 	FATBIN_CODES = 64,	/* different ones that are kept */

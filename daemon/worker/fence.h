@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 enum { FENCES = 64 };
 
@@ -51,7 +51,7 @@ int fences_check(const struct fences *fences, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 /*
- * A fault at a fence writes `mark` (lib/report.h; it must stay) and the line
+ * A fault at a fence writes `mark` (lib/plugin/report.h; it must stay) and the line
  * {"fault": {"name", "side", "distance"}} to `fd` before the process dies of it; side is
  * before, behind or inside (a write to what is closed). Any other fault dies as it is.
  * Once a process.

@@ -13,8 +13,8 @@
 #include "daemon/worker/note_elf.h"
 #include "daemon/worker/report.h"
 #include "daemon/worker/search.h"
-#include "lib/note.h"
-#include "lib/version.h"
+#include "lib/plugin/note.h"
+#include "lib/base/version.h"
 
 /* A library that is looked at. */
 struct subject {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 
 struct stat_line {
 	char state;

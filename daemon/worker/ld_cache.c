@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 
 enum { CACHE_MOST = 64 << 20 };
 

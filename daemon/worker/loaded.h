@@ -6,8 +6,8 @@
 #include <jansson.h>
 
 #include "kplug/plugin.h"
-#include "lib/diag.h"
-#include "lib/note.h"
+#include "lib/base/diag.h"
+#include "lib/plugin/note.h"
 
 struct loaded {
 	void *handle;
@@ -20,11 +20,11 @@ struct loaded {
 
 /*
  * dlopen (RTLD_NOW | RTLD_LOCAL) of a stored library by its path, checks the
- * ABI (lib/abi.h) and that note and code have the same kernels. Codes: load_failed,
- * missing_symbol, missing_version, missing_library (with dlerror's words; the
- * object is what is missing), no_plugin_symbol, those of kp_abi_check,
- * entries_differ (both lists). Nothing is unloaded on failure; handle is NULL when
- * the library could not be loaded.
+ * ABI (lib/plugin/abi.h) and that note and code have the same kernels. Codes:
+ * load_failed, missing_symbol, missing_version, missing_library (with dlerror's words;
+ * the object is what is missing), no_plugin_symbol, those of kp_abi_check, entries_differ
+ * (both lists). Nothing is unloaded on failure; handle is NULL when the library could not
+ * be loaded.
  */
 int loaded_open(const char *stored, const struct kp_note *note, struct loaded *loaded,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

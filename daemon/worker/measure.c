@@ -32,8 +32,8 @@
 #include "daemon/worker/measure_layout.h"
 #include "daemon/worker/measure_result.h"
 #include "daemon/worker/report.h"
-#include "lib/clock.h"
-#include "lib/json.h"
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
 
 struct measuring {
 	struct device device;

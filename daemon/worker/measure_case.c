@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "daemon/worker/measure_layout.h"
-#include "lib/element.h"
-#include "lib/fill.h"
+#include "lib/family/element.h"
+#include "lib/family/fill.h"
 
 /* ---- reading the job ------------------------------------------------------------- */
 

@@ -14,10 +14,10 @@
 #include "daemon/worker/device.h"
 #include "daemon/worker/fence.h"
 #include "kplug/plugin.h"
-#include "lib/compare.h"
-#include "lib/family.h"
-#include "lib/format.h"
-#include "lib/tensor.h"
+#include "lib/family/compare.h"
+#include "lib/family/family.h"
+#include "lib/family/format.h"
+#include "lib/family/tensor.h"
 
 enum { MEASURE_ATTRIBUTES = 64, MEASURE_PIECES = 16 };
 
@@ -54,9 +54,9 @@ struct measure_case {
 
 /*
  * Reads "family", "signature", "shape", "attributes" and "seed" of the job. Codes of
- * lib/family.h and lib/tensor.h; too_large when the tensors do not fit half of the
- * machine's memory. Zero it first; it must not move afterwards, and is freed by the end
- * of the process.
+ * lib/family/family.h and lib/family/tensor.h; too_large when the tensors do not fit half
+ * of the machine's memory. Zero it first; it must not move afterwards, and is freed by
+ * the end of the process.
  */
 int measure_case_init(struct measure_case *c, const json_t *job, struct device *device,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
@@ -76,7 +76,7 @@ struct device_piece *measure_case_add(struct measure_case *c, const char *name,
 int measure_case_map(struct measure_case *c, const struct kp_placement *layout,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
-/* Fills the inputs; codes of lib/fill.h. */
+/* Fills the inputs; codes of lib/family/fill.h. */
 int measure_case_fill(struct measure_case *c, uint64_t seed, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/worker/measure_result.h"
-#include "lib/clock.h"
+#include "lib/base/clock.h"
 
 enum { PATIENCE = 10, WARMUP = 3, SAMPLES_LEAST = 3, REPEATS_MOST = 1 << 20 };
 static const double sample_s = 20e-6;

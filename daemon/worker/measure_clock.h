@@ -8,7 +8,7 @@
 #define KP_WORKER_MEASURE_CLOCK_H
 
 #include "daemon/worker/measure_kernel.h"
-#include "lib/stats.h"
+#include "lib/base/stats.h"
 
 enum {
 	MEASURE_SAMPLES = 30, /* at least, of all rounds together, ... */

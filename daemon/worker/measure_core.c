@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/clock.h"
+#include "lib/base/clock.h"
 
 enum { TRIES = 3, TURNS = 4096, ADDITIONS = 16 /* a turn */ };
 

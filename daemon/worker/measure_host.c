@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 enum { SCRATCH = 256 << 20 }; /* of addresses: pages come when they are touched */
 

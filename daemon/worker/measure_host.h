@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #include "kplug/plugin.h"
-#include "lib/diag.h"
-#include "lib/parallel.h"
+#include "lib/base/diag.h"
+#include "lib/base/parallel.h"
 
 struct measure_host {
 	struct kp_host host; /* what the plugin gets */

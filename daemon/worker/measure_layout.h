@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Placements (lib/placement.h) of the tensors of a case. */
+/* Placements (lib/family/placement.h) of the tensors of a case. */
 #ifndef KP_WORKER_MEASURE_LAYOUT_H
 #define KP_WORKER_MEASURE_LAYOUT_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "daemon/worker/measure_case.h"
-#include "lib/placement.h"
+#include "lib/family/placement.h"
 
 /* Is it another than those before it, for the tensors of this case? */
 bool measure_layout_applies(

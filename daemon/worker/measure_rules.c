@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "lib/abi.h"
-#include "lib/json.h"
+#include "lib/plugin/abi.h"
+#include "lib/base/json.h"
 
 enum { SENTENCE = 512 };
 

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "lib/element.h"
-#include "lib/fill.h"
+#include "lib/family/element.h"
+#include "lib/family/fill.h"
 
 enum { SETS_MOST = 4096, CACHES = 5, FILLED = 4, ALIGN = 256 };
 

@@ -25,7 +25,7 @@ struct measure_sets {
 /*
  * ceil(5 caches / bytes) + 1 sets, as far as a quarter of the free memory and SETS_MOST
  * allow. Roles of integers (lengths, pages) hold the same in all: plans stay right.
- * Codes error, no_memory, those of lib/fill.h.
+ * Codes error, no_memory, those of lib/family/fill.h.
  */
 int measure_sets_init(struct measure_sets *sets, struct measure_case *c,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

@@ -25,7 +25,7 @@
 
 #include "daemon/worker/measure_result.h"
 #include "daemon/worker/measure_rules.h"
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 /* glibc fills memory from malloc with its complement: 0x7f is a large number in all. */
 enum { DIRT = 0x80 };

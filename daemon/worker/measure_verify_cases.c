@@ -5,7 +5,7 @@
 
 #include "daemon/worker/measure_result.h"
 #include "daemon/worker/measure_verify.h"
-#include "lib/clock.h"
+#include "lib/base/clock.h"
 
 enum { CALLS_ON = 64 }; /* after all cases, unless they take too long */
 static const double calls_on_s = 0.3;

@@ -8,8 +8,8 @@
 #include <strings.h>
 
 #include "kplug/plugin.h"
-#include "lib/json.h"
-#include "lib/text.h"
+#include "lib/base/json.h"
+#include "lib/base/text.h"
 
 /* A note as it lies in the file. */
 struct note {

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/owned.h"
-#include "lib/text.h"
+#include "lib/base/owned.h"
+#include "lib/base/text.h"
 
 static const struct {
 	const char *symbol;

@@ -7,7 +7,7 @@
 #ifndef KP_WORKER_NVML_H
 #define KP_WORKER_NVML_H
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /* Results, by their numbers in nvml.h. */
 enum nvml_status {

@@ -14,14 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/digest.h"
+#include "daemon/store/digest.h"
 #include "daemon/worker/report.h"
-#include "lib/clock.h"
-#include "lib/file.h"
-#include "lib/finding.h"
-#include "lib/note_check.h"
-#include "lib/owned.h"
-#include "lib/place.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/plugin/finding.h"
+#include "lib/plugin/note_check.h"
+#include "lib/base/owned.h"
+#include "lib/base/place.h"
 
 enum { TIMEOUT_MS = 30000 };
 

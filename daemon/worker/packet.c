@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 
 union control {
 	struct cmsghdr header;

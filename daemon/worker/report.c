@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 
 /* Without a reader there is nothing left to do, and no code of others to run. */
 void report_line(const struct report *report, json_t *line)

@@ -2,15 +2,15 @@
 /*
  * What a worker tells the daemon: JSON objects, one a line, on a descriptor of
  * its own, ended by {"end": true}. Lines are written whole, at once, and begin with
- * the mark of the job, which a plugin is not told: see lib/report.h.
+ * the mark of the job, which a plugin is not told: see lib/plugin/report.h.
  */
 #ifndef KP_WORKER_REPORT_H
 #define KP_WORKER_REPORT_H
 
 #include <jansson.h>
 
-#include "lib/diag.h"
-#include "lib/report.h"
+#include "lib/base/diag.h"
+#include "lib/plugin/report.h"
 
 struct report {
 	int fd;

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "daemon/worker/ld_cache.h"
-#include "lib/file.h"
-#include "lib/json.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
 
 #if defined(__x86_64__)
 #define MULTIARCH "x86_64-linux-gnu"

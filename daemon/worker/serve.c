@@ -22,7 +22,7 @@
 #include "daemon/worker/kin.h"
 #include "daemon/worker/packet.h"
 #include "daemon/worker/process.h"
-#include "lib/file.h"
+#include "lib/base/file.h"
 
 enum { IDLE_MS = 100 }; /* then keepers that are free end */
 

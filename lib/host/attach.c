@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 #include "lib/host/attach_state.h"
-#include "lib/place.h"
+#include "lib/base/place.h"
 
 enum {
 	OPEN_MS = 10000,

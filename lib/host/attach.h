@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "kplug/host.h"
-#include "lib/control.h"
-#include "lib/diag.h"
-#include "lib/table.h"
+#include "lib/host/control.h"
+#include "lib/base/diag.h"
+#include "lib/table/table.h"
 
 struct kp_attach;
 
@@ -71,7 +71,7 @@ bool kp_attach_is_there(const struct kp_attach *attach);
  */
 struct kp_view *kp_attach_view(struct kp_attach *attach, uint64_t at_least, int wait_ms);
 
-/* A call of the protocol on a connection of its own. Codes of lib/client.h. */
+/* A call of the protocol on a connection of its own. Codes of lib/protocol/client.h. */
 int kp_attach_ask(struct kp_attach *attach, const char *method, json_t *parameters,
 	json_t **reply, struct kp_diag *diag) __attribute__((warn_unused_result));
 

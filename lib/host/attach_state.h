@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/client.h"
+#include "lib/protocol/client.h"
 #include "lib/host/attach.h"
 #include "lib/host/pages.h"
 #include "lib/host/view.h"

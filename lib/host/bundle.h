@@ -6,7 +6,7 @@
 #ifndef KP_LIB_HOST_BUNDLE_H
 #define KP_LIB_HOST_BUNDLE_H
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /*
  * `stored` is a library below a directory `closure`, whose other files it brings. Code

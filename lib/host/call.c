@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lib/abi.h"
+#include "lib/plugin/abi.h"
 #include "lib/host/fault.h"
 #include "lib/host/plan.h"
 #include "lib/host/profile.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Passing is quick; failing is explained by lib/argument.c. */
+/* Passing is quick; failing is explained by lib/family/argument.c. */
 #include "lib/host/check.h"
 
 #include <string.h>
 
-#include "lib/argument.h"
-#include "lib/element.h"
+#include "lib/family/argument.h"
+#include "lib/family/element.h"
 
 struct span {
 	uintptr_t first, end;
@@ -160,7 +160,7 @@ static bool span_of(const struct kp_tensor *tensor, size_t bytes, struct span *s
 	if (__builtin_mul_overflow(low, (int64_t)bytes, &low) ||
 		__builtin_mul_overflow(high, (int64_t)bytes, &high))
 		return false;
-	/* As signed numbers, as lib/argument.c has them. */
+	/* As signed numbers, as lib/family/argument.c has them. */
 	intptr_t base = (intptr_t)tensor->data, first, end;
 	if (!tensor->data || __builtin_add_overflow(base, low, &first) ||
 		__builtin_add_overflow(base, high, &end))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What lib/argument.h asks of a call's tensors, worked out once for a site: a call is
- * then integers compared. Whatever does not pass here is looked at there, which knows the
- * words.
+ * What lib/family/argument.h asks of a call's tensors, worked out once for a site: a call
+ * is then integers compared. Whatever does not pass here is looked at there, which knows
+ * the words.
  */
 #ifndef KP_LIB_HOST_CHECK_H
 #define KP_LIB_HOST_CHECK_H
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "kplug/plugin.h"
-#include "lib/diag.h"
-#include "lib/family.h"
-#include "lib/format.h"
+#include "lib/base/diag.h"
+#include "lib/family/family.h"
+#include "lib/family/format.h"
 
 enum { KP_CHECK_ALL = KP_FAMILY_ROLES * KP_FAMILY_RANK };
 

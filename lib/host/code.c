@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/abi.h"
-#include "lib/floats.h"
+#include "lib/plugin/abi.h"
+#include "lib/base/floats.h"
 #include "lib/host/bundle.h"
 #include "lib/host/services.h"
-#include "lib/text.h"
+#include "lib/base/text.h"
 
 enum { LIST_SHOWN = 300, WORDS = 400 };
 

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "kplug/plugin.h"
-#include "lib/diag.h"
-#include "lib/spec.h"
+#include "lib/base/diag.h"
+#include "lib/plugin/spec.h"
 
 /* What a table says of a plugin. Borrowed. */
 struct kp_code_wanted {

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 #include "lib/host/attach_state.h"
-#include "lib/json.h"
-#include "lib/owned.h"
-#include "lib/place.h"
+#include "lib/base/json.h"
+#include "lib/base/owned.h"
+#include "lib/base/place.h"
 
 enum { PASSWD_BYTES = 4096, FIRST_FDS = 3 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/owned.h"
+#include "lib/base/owned.h"
 
 static void contract_free(struct kp_contract *contract)
 {

@@ -3,8 +3,8 @@
 #ifndef KP_LIB_HOST_CONTRACT_H
 #define KP_LIB_HOST_CONTRACT_H
 
-#include "lib/diag.h"
-#include "lib/family.h"
+#include "lib/base/diag.h"
+#include "lib/family/family.h"
 #include "lib/host/attach.h"
 
 /* Immutable. */

@@ -6,7 +6,7 @@
 
 #include "lib/host/fault.h"
 #include "lib/host/handle.h"
-#include "lib/owned.h"
+#include "lib/base/owned.h"
 
 enum { UUID_TEXT = 48 };
 

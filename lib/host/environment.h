@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 #include "lib/host/log.h"
-#include "lib/table.h"
+#include "lib/table/table.h"
 
 /* Plugins and kernels ("plugin/kernel") that this process does not use. */
 struct kp_environment {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/table_read.h"
+#include "lib/table/table_read.h"
 
 struct kp_excluded {
 	struct kp_excluded *next;

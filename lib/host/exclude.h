@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/diag.h"
-#include "lib/table.h"
+#include "lib/base/diag.h"
+#include "lib/table/table.h"
 
 /* A list that only grows, by one kernel of one stored library on one device at a time. */
 struct kp_excluded;

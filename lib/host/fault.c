@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/abi.h"
+#include "lib/plugin/abi.h"
 
 /* Every other code is about what was given: KP_INVALID. */
 static const struct {

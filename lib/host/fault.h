@@ -4,7 +4,7 @@
 #define KP_LIB_HOST_FAULT_H
 
 #include "kplug/host.h"
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /* The status that a code of ours comes to. */
 int kp_fault_status(const char *code);

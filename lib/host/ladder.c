@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/hash.h"
+#include "lib/base/hash.h"
 #include "lib/host/ladder_step.h"
-#include "lib/query.h"
+#include "lib/select/query.h"
 
 /* ---- values ------------------------------------------------------------------------ */
 
@@ -35,7 +35,7 @@ static bool product(const struct kp_factor_of *factors, size_t count, const int6
 	return true;
 }
 
-/* As lib/query_value.c works it out from the table. */
+/* As lib/select/query_value.c works it out from the table. */
 static bool value_of(const struct kp_source *source, const int64_t *dims, double *value)
 {
 	double times, over;

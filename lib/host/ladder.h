@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/diag.h"
-#include "lib/family.h"
-#include "lib/select.h"
+#include "lib/base/diag.h"
+#include "lib/family/family.h"
+#include "lib/select/select.h"
 
 enum { KP_LADDER_MOST = 64, KP_LADDER_POINTS = 256 };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "lib/host/ladder.h"
-#include "lib/trait.h"
+#include "lib/family/trait.h"
 
 enum { KP_NO_DIM = -1, KP_FACTORS = 8 };
 

@@ -8,9 +8,9 @@
 
 #include "lib/host/fault.h"
 #include "lib/host/handle.h"
-#include "lib/note_check.h"
-#include "lib/owned.h"
-#include "lib/table_read.h"
+#include "lib/plugin/note_check.h"
+#include "lib/base/owned.h"
+#include "lib/table/table_read.h"
 
 static const char PLUGIN[] = "local";
 

@@ -4,10 +4,10 @@
 #define KP_LIB_HOST_LOCAL_H
 
 #include "kplug/host.h"
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 #include "lib/host/code.h"
 #include "lib/host/sight.h"
-#include "lib/note.h"
+#include "lib/plugin/note.h"
 
 /* One kernel; removed ones are kept to the end, since calls may be in them. */
 struct kp_locals {

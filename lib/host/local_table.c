@@ -6,8 +6,8 @@
 
 #include "lib/host/handle.h"
 #include "lib/host/local.h"
-#include "lib/table_build.h"
-#include "lib/table_read.h"
+#include "lib/table/table_build.h"
+#include "lib/table/table_read.h"
 
 static const char PLUGIN[] = "local";
 enum { NEUTRAL_POLICY = 10 };

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/file.h"
-#include "lib/text.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
 
 static const char *const names[] = {"error", "warning", "info", "debug"};
 enum { LEVELS = sizeof(names) / sizeof(names[0]), LINE = 1024 };

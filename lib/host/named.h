@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 #include "lib/host/site.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/file.h"
+#include "lib/base/file.h"
 
 enum {
 	SIZE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW,
@@ -181,8 +181,8 @@ void kp_pages_forked(struct kp_pages *pages)
 /* Where there is no memory for others, those that are there stay. */
 static void leave_behind(const struct kp_pages *pages)
 {
-	struct kp_slot *copy = map_new(SLOTS_SIZE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	struct kp_slot *copy = map_new(
+		SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	for (size_t i = 0; copy && i < KP_SLOTS; i++)
 		copy[i].kernel =

@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
+#include "lib/base/clock.h"
 #include "lib/host/attach_state.h"
-#include "lib/owned.h"
-#include "lib/place.h"
+#include "lib/base/owned.h"
+#include "lib/base/place.h"
 
 extern char **environ;
 

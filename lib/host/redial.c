@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "lib/clock.h"
+#include "lib/base/clock.h"
 #include "lib/host/attach_state.h"
 
 enum {

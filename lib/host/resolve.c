@@ -11,7 +11,7 @@
 
 #include "lib/host/entries.h"
 #include "lib/host/stable.h"
-#include "lib/table_read.h"
+#include "lib/table/table_read.h"
 
 enum { TRIES = 4096 };
 

@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "kplug/host.h"
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 #include "lib/host/code.h"
 #include "lib/host/sight.h"
-#include "lib/table_read.h"
+#include "lib/table/table_read.h"
 
 struct kp_inner_site;
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 
 /* Newest first. Its owner serializes. */
 struct kp_scope {

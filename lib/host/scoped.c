@@ -4,8 +4,8 @@
 
 #include "lib/host/fault.h"
 #include "lib/host/handle.h"
-#include "lib/override.h"
-#include "lib/table_read.h"
+#include "lib/select/override.h"
+#include "lib/table/table_read.h"
 
 /* Is there anything that the choice could mean? Eligible it may become later. */
 static int check_choice(struct kp_handle *handle, const char *operation,

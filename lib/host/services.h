@@ -4,9 +4,9 @@
 #define KP_LIB_HOST_SERVICES_H
 
 #include "kplug/host.h"
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 #include "lib/host/log.h"
-#include "lib/parallel.h"
+#include "lib/base/parallel.h"
 
 struct kp_services {
 	struct kp_host host;

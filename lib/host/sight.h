@@ -7,7 +7,7 @@
 #define KP_LIB_HOST_SIGHT_H
 
 #include "lib/host/attach.h"
-#include "lib/table.h"
+#include "lib/table/table.h"
 
 struct kp_sight {
 	struct kp_table table;

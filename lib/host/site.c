@@ -7,11 +7,11 @@
 
 #include "lib/host/fault.h"
 #include "lib/host/named.h"
-#include "lib/json.h"
-#include "lib/owned.h"
-#include "lib/query.h"
-#include "lib/table_read.h"
-#include "lib/text.h"
+#include "lib/base/json.h"
+#include "lib/base/owned.h"
+#include "lib/select/query.h"
+#include "lib/table/table_read.h"
+#include "lib/base/text.h"
 
 static const int64_t EXTENT_MOST = INT64_C(1) << 40;
 

@@ -13,7 +13,7 @@
 #include "lib/host/handle.h"
 #include "lib/host/ladder.h"
 #include "lib/host/rung.h"
-#include "lib/select.h"
+#include "lib/select/select.h"
 
 enum { KP_SITE_ATTRIBUTES = 32, KP_ENTRIES = 32 };
 /* A generation that is none: decide again; of kp_site.seen: go the whole way. */

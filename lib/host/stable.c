@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/host/resolve.h"
-#include "lib/predicate.h"
+#include "lib/select/predicate.h"
 
 bool kp_range_walk_init(struct kp_range_walk *walk, const struct kp_inner_site *site)
 {

@@ -3,7 +3,7 @@
 #ifndef KP_LIB_HOST_STABLE_H
 #define KP_LIB_HOST_STABLE_H
 
-#include "lib/diag.h"
+#include "lib/base/diag.h"
 #include "lib/host/site.h"
 
 enum { KP_RANGE_MOST = 4096 };

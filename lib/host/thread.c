@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/control.h"
+#include "lib/host/control.h"
 
 /* Of addresses: pages come when they are touched. */
 static const size_t SCRATCH = (size_t)256 << 20;

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/owned.h"
-#include "lib/table_layout.h"
+#include "lib/base/owned.h"
+#include "lib/table/table_layout.h"
 
 enum { VIEW_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 

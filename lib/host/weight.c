@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/abi.h"
+#include "lib/plugin/abi.h"
 #include "lib/host/call.h"
 #include "lib/host/fault.h"
 #include "lib/host/hold.h"

@@ -5,8 +5,8 @@
 
 #include "lib/host/fault.h"
 #include "lib/host/resolve.h"
-#include "lib/owned.h"
-#include "lib/select.h"
+#include "lib/base/owned.h"
+#include "lib/select/select.h"
 
 enum { WAIT_MS = 50 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/client.h"
+#include "lib/protocol/client.h"
 #include "lib/host/attach.h"
 
 enum { TIMEOUT_MS = 30000, SAMPLES_MOST = 100000, WARM = 10 };

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/hash.h"
-#include "lib/select.h"
-#include "lib/table_build.h"
+#include "lib/base/hash.h"
+#include "lib/select/select.h"
+#include "lib/table/table_build.h"
 
 enum {
 	FORMATS = 10,

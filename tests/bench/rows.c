@@ -21,8 +21,8 @@
 #include <time.h>
 
 #include "kplug/plugin.h"
-#include "lib/parallel.h"
-#include "lib/stats.h"
+#include "lib/base/parallel.h"
+#include "lib/base/stats.h"
 #include "tests/bench/streams.h"
 
 enum { ROLES = 6, MOST_ROUNDS = 1001, PAGE = 2 << 20 };

@@ -27,7 +27,7 @@
 #include <jansson.h>
 
 #include "kplug/host.h"
-#include "lib/client.h"
+#include "lib/protocol/client.h"
 
 enum {
 	CALLS = 20000,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/element.h"
+#include "lib/family/element.h"
 
 /* Numbers that are none, so that reading one spoils a result. */
 static const uint32_t poison32 = 0x7fc5a5a5;

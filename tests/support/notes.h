@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "lib/note.h"
+#include "lib/plugin/note.h"
 
 /* A note in which every key is set. */
 extern const char note_full[];

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/element.h"
-#include "lib/tensor.h"
+#include "lib/family/element.h"
+#include "lib/family/tensor.h"
 
 enum { ROLES = 8 };
 

@@ -2,12 +2,12 @@
 /*
  * The pipeline in a place of its own, with workers that are played: what they
  * answer is set by the test, how often they were asked is counted. Included by
- * the one file of a test program: it takes the place of daemon/pool.h.
+ * the one file of a test program: it takes the place of daemon/pipeline/pool.h.
  */
 #ifndef KP_TESTS_PLAYED_WORKERS_H
 #define KP_TESTS_PLAYED_WORKERS_H
 
-#include "daemon/pipeline.h"
+#include "daemon/pipeline/pipeline.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/digest.h"
-#include "daemon/tree.h"
-#include "lib/file.h"
+#include "daemon/store/digest.h"
+#include "daemon/store/tree.h"
+#include "lib/base/file.h"
 #include "tests/support/suite.h"
 
 /* ---- the workers ------------------------------------------------------------------ */

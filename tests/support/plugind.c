@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/client.h"
-#include "lib/clock.h"
+#include "lib/protocol/client.h"
+#include "lib/base/clock.h"
 
 extern char **environ;
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "daemon/state.h"
+#include "daemon/state/state.h"
 
 static char place[256], path[300];
 static uv_loop_t loop;

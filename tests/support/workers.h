@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "daemon/pool.h"
+#include "daemon/pipeline/pool.h"
 
 struct workers {
 	uv_loop_t loop;

@@ -15,9 +15,9 @@
 
 #include <jansson.h>
 
-#include "lib/registry.h"
-#include "lib/select.h"
-#include "lib/table.h"
+#include "lib/registry/registry.h"
+#include "lib/select/select.h"
+#include "lib/table/table.h"
 
 struct world {
 	struct kp_families families;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Attach, Clients and Family: what applications ask that run kernels themselves. */
+#include "daemon/method/method.h"
+
+#include <string.h>
+
+#include "daemon/application/attached.h"
+#include "daemon/daemon.h"
+#include "daemon/event.h"
+#include "lib/family/family.h"
+#include "lib/base/json.h"
+
+/* Its generation is of another start: ours must differ from all that it has seen. */
+static int overtake(struct daemon *daemon, const json_t *parameters, struct kp_diag *diag)
+{
+	const char *boot = kp_json_text(parameters, "boot");
+	json_int_t seen = json_integer_value(json_object_get(parameters, "seen"));
+
+	if (boot && strcmp(boot, events_boot(daemon->events)) == 0)
+		return 0;
+	if (seen < 0)
+		return kp_diag_set(diag, "bad_generation", "seen",
+			"seen is a generation, 0 or more");
+	daemon_table(daemon);
+	if (seen == 0 || (uint64_t)seen < daemon->generation.number)
+		return 0;
+	if (attached_may_overtake(daemon->attached, diag) < 0)
+		return -1;
+	return generation_overtake(
+		&daemon->generation, daemon->registry, (uint64_t)seen, diag);
+}
+
+static void attach(struct daemon *daemon, struct call *call)
+{
+	const json_t *parameters = call_parameters(call);
+	struct kp_diag diag;
+
+	if (!call_wants_more(call))
+		call_fail_with(call, "org.varlink.service.ExpectedMore", json_object());
+	else if (overtake(daemon, parameters, &diag) < 0 ||
+		 attached_enter(daemon->attached, call, kp_json_text(parameters, "name"),
+			 &diag) < 0)
+		call_fail(call, &diag, NULL);
+}
+
+static void clients(struct daemon *daemon, struct call *call)
+{
+	daemon_table(daemon);
+	call_reply(
+		call, json_pack("{s:o, s:I}", "clients", attached_json(daemon->attached),
+			      "generation", (json_int_t)daemon->generation.number));
+}
+
+static void family(struct daemon *daemon, struct call *call)
+{
+	const char *operation = kp_json_text(call_parameters(call), "operation");
+	const struct kp_family *found = kp_families_find(&daemon->families, operation);
+	struct kp_diag diag;
+
+	if (found) {
+		call_reply(call, json_pack("{s:O, s:s}", "family", found->root, "digest",
+					 found->digest));
+		return;
+	}
+	kp_diag_set(&diag, "unknown_operation", operation,
+		"no family describes the operation %s", operation);
+	call_fail(call, &diag, kp_families_nearest(&daemon->families, operation));
+}
+
+const struct method method_attach[] = {
+	{"Attach", ROLE_OBSERVER, attach},
+	{"Clients", ROLE_OBSERVER, clients},
+	{"Family", ROLE_OBSERVER, family},
+	{NULL, ROLE_ADMIN, NULL},
+};

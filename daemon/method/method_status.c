@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Status, Version and Layers: how the daemon is. */
+#include "daemon/method/method.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/devices.h"
+#include "daemon/options.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/pool.h"
+#include "daemon/scan/scan.h"
+#include "daemon/socket/server.h"
+#include "daemon/socket/wait.h"
+#include "kplug/plugin.h"
+#include "lib/base/json.h"
+#include "lib/protocol/message.h"
+#include "lib/base/place.h"
+#include "lib/table/table_read.h"
+
+/* ---- Status ---- */
+
+static json_t *counts_json(const size_t *counts)
+{
+	json_t *object = json_object();
+	for (int i = 0; i < KP_STATES; i++)
+		(void)json_object_set_new(object, kp_state_name((enum kp_state)i),
+			json_integer((json_int_t)counts[i]));
+	return object;
+}
+
+static json_t *dirs_json(const struct daemon *daemon)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < daemon->options->n_manifest_dirs; i++)
+		(void)json_array_append_new(
+			array, kp_json_clean_string(daemon->options->manifest_dirs[i]));
+	return array;
+}
+
+static json_t *workers_json(const struct daemon *daemon)
+{
+	return json_pack("{s:b, s:s, s:I, s:I, s:I}", "confined", 0, "message",
+		"workers are not confined by a sandbox yet: a plugin that is probed runs "
+		"with the rights of this daemon's user",
+		"running", (json_int_t)pool_running(daemon->pool), "started",
+		(json_int_t)pool_started(daemon->pool), "lost",
+		(json_int_t)pool_lost(daemon->pool));
+}
+
+static void add_warning(json_t *array, const char *code, const char *message)
+{
+	(void)json_array_append_new(
+		array, json_pack("{s:s, s:s}", "code", code, "message", message));
+}
+
+static void add_warnings(json_t *array, const struct kp_diags *diags)
+{
+	for (size_t i = 0; i < diags->count; i++) {
+		char text[1100];
+		kp_diag_text(&diags->items[i], text, sizeof(text));
+		add_warning(array, diags->items[i].code, text);
+	}
+}
+
+/* What is disabled by a name that nobody has. */
+static void add_strangers(json_t *array, const struct daemon *daemon)
+{
+	const struct kp_decisions *decisions = &daemon->decisions;
+	for (size_t i = 0; i < decisions->n_disabled; i++) {
+		struct kp_diag diag;
+		char text[1100];
+		const char *name = decisions->disabled[i].name;
+		if (kp_registry_resolve(daemon->registry, name, &diag) == 0)
+			continue;
+		(void)snprintf(
+			text, sizeof(text), "%s is disabled, but %s", name, diag.message);
+		add_warning(array, "unknown_name", text);
+	}
+}
+
+static json_t *warnings_json(const struct daemon *daemon)
+{
+	json_t *array = json_array();
+	if (!array)
+		return NULL;
+	add_warnings(array, &daemon->warnings);
+	add_warnings(array, &daemon->lost);
+	add_warnings(array, &scan_manifests(daemon->scan)->warnings);
+	add_warnings(array, pipeline_warnings(daemon->pipeline));
+	if (scan_has_settled(daemon->scan))
+		add_strangers(array, daemon);
+	return array;
+}
+
+/* Of active plugins: what is disabled, or served for the time being, does not count. */
+static json_int_t count_kernels(
+	const struct kp_table *table, const struct kp_registry *registry)
+{
+	json_int_t n = 0;
+
+	for (size_t i = 0; i < kp_table_kernels(table); i++) {
+		enum kp_state state;
+		const char *plugin = kp_table_kernel_plugin(table, i);
+		n += kp_registry_state(registry, plugin, &state) &&
+		     state == KP_STATE_ACTIVE;
+	}
+	return n;
+}
+
+static json_t *status_json(struct daemon *daemon)
+{
+	const struct options *options = daemon->options;
+	uint64_t up_ms = uv_now(&daemon->loop) - daemon->started_ms;
+	size_t counts[KP_STATES];
+
+	json_int_t kernels = count_kernels(daemon_table(daemon), daemon->registry);
+	kp_registry_states(daemon->registry, counts);
+	bool degraded = counts[KP_STATE_REJECTED] || counts[KP_STATE_FAILED] ||
+			counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING] ||
+			daemon->lost.count;
+	return json_pack(
+		"{s:s, s:i, s:I, s:s, s:o, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
+		"s:o, s:o, s:o, s:o}",
+		"version", KP_VERSION, "pid", (int)getpid(), "uptime_s",
+		(json_int_t)(up_ms / 1000), "mode",
+		options->system ? "system" : "private", "socket",
+		kp_json_clean_string(options->socket), "state",
+		scan_has_settled(daemon->scan) ? "ready" : "starting", "degraded",
+		degraded, "generation", (json_int_t)daemon->generation.number, "plugins",
+		counts_json(counts), "kernels", kernels, "clients",
+		(json_int_t)server_clients(daemon->server), "pending",
+		kp_registry_pending(daemon->registry), "workers", workers_json(daemon),
+		"manifest_dirs", dirs_json(daemon), "plugin_dir",
+		kp_json_clean_string(options->plugin_dir), "platform",
+		kp_platform_json(&daemon->platform), "warnings", warnings_json(daemon));
+}
+
+struct progress {
+	uint64_t generation;
+};
+
+static bool is_quiet(struct daemon *daemon, void *context)
+{
+	(void)context;
+	return scan_has_settled(daemon->scan) && devices_has_settled(daemon->devices) &&
+	       !kp_registry_is_pending(daemon->registry, NULL);
+}
+
+static void answer_status(struct daemon *daemon, struct call *call, void *context)
+{
+	(void)context;
+	call_reply(call, status_json(daemon));
+}
+
+/* One reply a generation, not one a change that shows nothing. */
+static void tell_progress(struct daemon *daemon, struct call *call, void *context)
+{
+	struct progress *progress = context;
+
+	daemon_table(daemon);
+	if (progress->generation == daemon->generation.number)
+		return;
+	progress->generation = daemon->generation.number;
+	call_reply_continues(call, status_json(daemon));
+}
+
+static void status(struct daemon *daemon, struct call *call)
+{
+	struct progress *progress;
+
+	if (!json_is_true(json_object_get(call_parameters(call), "wait"))) {
+		answer_status(daemon, call, NULL);
+		return;
+	}
+	progress = calloc(1, sizeof(*progress));
+	if (!progress) {
+		call_reply(call, NULL);
+		return;
+	}
+	wait_for(daemon, call,
+		&(struct wait_request){.timeout_ms = -1,
+			.is_over = is_quiet,
+			.run = answer_status,
+			.context = progress,
+			.changed = call_wants_more(call) ? tell_progress : NULL});
+}
+
+/* ---- Version and Layers ---- */
+
+static void version(struct daemon *daemon, struct call *call)
+{
+	char abi[32];
+
+	(void)daemon;
+	(void)snprintf(abi, sizeof(abi), "%u.%u", KP_ABI_MAJOR, KP_ABI_MINOR);
+	call_reply(call,
+		json_pack("{s:s, s:i, s:s, s:s}", "version", KP_VERSION, "protocol",
+			KP_PROTOCOL_VERSION, "abi", abi, "build", "cc " __VERSION__));
+}
+
+static bool is_layer(const struct options *options, const char *path)
+{
+	for (size_t i = 0; i < options->n_manifest_dirs; i++)
+		if (strcmp(options->manifest_dirs[i], path) == 0)
+			return true;
+	return false;
+}
+
+/* What a user's daemon reads of the machine is not its user's to write. */
+static void layers(struct daemon *daemon, struct call *call)
+{
+	const struct options *options = daemon->options;
+	char *runtime = kp_place_runtime_layer(options->system);
+
+	if (!runtime) {
+		call_reply(call, NULL);
+		return;
+	}
+	call_reply(
+		call, json_pack("{s:o, s:o, s:o}", "manifest_dirs", dirs_json(daemon),
+			      "mask_dir", kp_json_clean_string(options->manifest_dirs[0]),
+			      "runtime_dir",
+			      is_layer(options, runtime) ? kp_json_clean_string(runtime)
+							 : json_null()));
+	free(runtime);
+}
+
+const struct method method_status[] = {
+	{"Status", ROLE_OBSERVER, status},
+	{"Version", ROLE_OBSERVER, version},
+	{"Layers", ROLE_OBSERVER, layers},
+	{NULL, ROLE_ADMIN, NULL},
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A plugin's way: library -> store (copy and hash in libuv's pool) -> identify ->
+ * probe -> verdict, or straight from the cache when nothing has changed. Knows
+ * no registry and no decisions.
+ */
+#ifndef KP_DAEMON_PIPELINE_H
+#define KP_DAEMON_PIPELINE_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/pipeline/pool.h"
+#include "daemon/scan/stamp.h"
+#include "lib/plugin/manifest.h"
+#include "lib/plugin/verdict.h"
+
+struct pipeline;
+
+struct pipeline_options {
+	const char *plugin_dir;
+	const char *store_dir; /* STATE/store: made when missing, 0755 */
+	const char *cache_dir;
+	const char *platform; /* a text that changes when the devices do: part of the
+				 cache key */
+	/* A warning that was not there before: pipeline_warnings has it, too. */
+	void (*warned)(void *context, const struct kp_diag *warning);
+	void *warned_context;
+	/* All is done and saved: memory that is not needed now goes back next. */
+	void (*resting)(void *context);
+	bool system; /* serves all users: nothing that others may change is taken */
+};
+
+/*
+ * *verdict is the callee's to take over; plugin and manifest_digest say what was
+ * asked for. In the loop thread.
+ */
+typedef void pipeline_done_fn(void *context, const char *plugin,
+	const char *manifest_digest, struct kp_verdict *verdict);
+
+struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
+	const struct pipeline_options *options, pipeline_done_fn *done, void *context);
+
+/*
+ * Starts a plugin's way; one that is under way for this name is cancelled
+ * without a callback. `fresh`: forget what the cache knows. Copies the manifest.
+ * The caller has checked that it is right and not masked.
+ */
+int pipeline_start(struct pipeline *pipeline, const struct kp_manifest *manifest,
+	bool fresh) __attribute__((warn_unused_result));
+void pipeline_cancel(struct pipeline *pipeline, const char *plugin);
+
+/*
+ * Opens store and cache, where no way has had that done: what is wrong with them is known
+ * a moment later.
+ */
+void pipeline_open(struct pipeline *pipeline);
+
+/* A verdict of an earlier run holds still: what it rests on; takes references. */
+void pipeline_confirm(struct pipeline *pipeline, const char *plugin, struct trace *trace,
+	struct trace *kept);
+/*
+ * What the last verdict of a plugin rests on, borrowed: its files, and the stamps of its
+ * entry in the store. False where the next start could not rely on them.
+ */
+bool pipeline_rests_on(const struct pipeline *pipeline, const char *plugin,
+	struct trace **trace, struct trace **kept);
+
+size_t pipeline_active(const struct pipeline *pipeline);
+
+/*
+ * Other devices are there from now on: copies the text. What is under way is to be
+ * started again by the caller. -1 when memory is exhausted.
+ */
+int pipeline_set_platform(struct pipeline *pipeline, const char *platform)
+	__attribute__((warn_unused_result));
+
+/* What is wrong with the cache, once it has been read: for the log and `status`. */
+const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline);
+
+/*
+ * Has the library of an active plugin changed since its verdict (dev, inode,
+ * size, mtime, ctime of the library and of what it reaches, presence of a missing
+ * one)? Stats in the pool, then calls back with the names to start again
+ * (valid in the call); with none, before it returns, when memory is exhausted.
+ */
+void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
+	void (*found)(void *context, const char *const *plugins, size_t count),
+	void *context);
+
+/*
+ * Cancels everything, writes what the cache has new, waits for what cannot be
+ * cancelled, then calls `closed`, and frees. The pool must still be there.
+ */
+void pipeline_close(
+	struct pipeline *pipeline, void (*closed)(void *context), void *context);
+
+#endif

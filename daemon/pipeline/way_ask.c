@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* A way's questions to workers: what is it, and does it work here? */
+#include "daemon/pipeline/way.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/file.h"
+
+enum {
+	LOST_MOST = 3,	     /* workers that nobody is to blame for */
+	IDENTIFY_MS = 10000, /* runs no code of the plugin, whose timeout is for probes */
+};
+
+static int64_t now_s(void)
+{
+	return (int64_t)time(NULL);
+}
+
+static void fail(struct way *way, const char *code, const char *message)
+{
+	kp_verdict_fail(&way->verdict, KP_STATE_FAILED, code, message);
+	way->verdict.retry = true;
+	way_finish(way);
+}
+
+/* Takes request->job, NULL when memory is exhausted. */
+static void submit(struct way *way, struct pool_request *request)
+{
+	request->context = way;
+	way->worker =
+		request->job ? pool_submit(pipeline_pool(way->pipeline), request) : NULL;
+	json_decref(request->job);
+	if (!way->worker)
+		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
+}
+
+/* True when the question is asked again. */
+static bool lost(struct way *way, void (*again)(struct way *))
+{
+	if (++way->lost <= LOST_MOST) {
+		again(way);
+		return true;
+	}
+	fail(way, "worker_lost", "the workers' launcher ended several times meanwhile");
+	return false;
+}
+
+/* ---- identify ------------------------------------------------------------------ */
+
+static bool is_library(const struct way *way)
+{
+	return way->identified == 0;
+}
+
+static struct kp_finding *finding_of(struct way *way)
+{
+	return is_library(way) ? &way->finding : &way->beside;
+}
+
+static void keep_elf(struct way *way)
+{
+	struct kp_verdict *verdict = is_library(way) ? &way->verdict : &way->part;
+
+	way->elfs[way->identified++] = json_incref(verdict->elf);
+	kp_verdict_finish(&way->part);
+	way_identified(way);
+}
+
+/* The first file's failure is the plugin's; a part's is so, too, and names it. */
+static void reject(struct way *way)
+{
+	const struct draft_file *library = draft_file(way->draft, 0);
+
+	if (!is_library(way)) {
+		const char *message = way->part.message ? way->part.message : "";
+		char text[1024];
+		(void)snprintf(text, sizeof(text), "%s, which it needs: %s",
+			draft_file(way->draft, way->identified)->from, message);
+		kp_verdict_fail(&way->verdict, way->part.state, way->part.code, text);
+		way->verdict.evidence = way->part.evidence;
+		way->part.evidence = NULL;
+	}
+	memcpy(way->verdict.digest, library->digest, DIGEST_TEXT);
+	way->verdict.bytes = (int64_t)library->size;
+	kp_verdict_mark_evidence(&way->verdict);
+	way_remember(way);
+	way_finish(way);
+}
+
+static void take_identity(void *context, json_t *line)
+{
+	struct way *way = context;
+
+	kp_finding_identify(finding_of(way), line);
+}
+
+static void identify_end(void *context, const struct kp_worker_result *result)
+{
+	struct way *way = context;
+
+	way->worker = NULL;
+	if (way_is_over(way))
+		return;
+	enum kp_finding_end end = kp_finding_identified(finding_of(way), result, now_s());
+	if (end == KP_FINDING_LOST) {
+		(void)lost(way, way_identify);
+		return;
+	}
+	way->lost = 0;
+	if (is_library(way) && end == KP_FINDING_GOOD && !way->verdict.note) {
+		fail(way, "garbled_report", "the worker reported neither note nor fault");
+		return;
+	}
+	if (end == KP_FINDING_GOOD)
+		keep_elf(way);
+	else
+		reject(way);
+}
+
+static unsigned identify_timeout(const struct way *way)
+{
+	return way->manifest.timeout_ms > IDENTIFY_MS ? way->manifest.timeout_ms
+						      : IDENTIFY_MS;
+}
+
+void way_identify(struct way *way)
+{
+	const struct draft_file *file = draft_file(way->draft, way->identified);
+	int fd = draft_open(way->draft, way->identified, &way->diag);
+
+	if (fd < 0) {
+		fail(way, way->diag.code, way->diag.message);
+		return;
+	}
+	kp_finding_begin(finding_of(way));
+	submit(way, &(struct pool_request){
+			    .job = json_pack("{s:s, s:s, s:b}", "kind", "identify",
+				    "file", file->from, "part", !is_library(way)),
+			    .fds = {fd},
+			    .n_fds = 1,
+			    .timeout_ms = identify_timeout(way),
+			    .identifies = true,
+			    .on_line = take_identity,
+			    .on_end = identify_end,
+		    });
+	kp_file_close(&fd);
+}
+
+/* ---- probe --------------------------------------------------------------------- */
+
+static void take_answer(void *context, json_t *line)
+{
+	struct way *way = context;
+
+	kp_finding_probe(&way->finding, line);
+}
+
+static void conclude(struct way *way)
+{
+	way_remember(way);
+	way_finish(way);
+}
+
+static struct way *way_of(struct lane_job *job)
+{
+	return (struct way *)((char *)job - offsetof(struct way, job));
+}
+
+/* Not the plugin failed, but our copy of it: from the start, with another. */
+static void checked(struct lane_job *job)
+{
+	struct way *way = way_of(job);
+
+	if (way_is_over(way))
+		return;
+	if (way->damaged)
+		way_copy_again(way);
+	else
+		conclude(way);
+}
+
+static void probe_end(void *context, const struct kp_worker_result *result)
+{
+	struct way *way = context;
+
+	way->worker = NULL;
+	if (way_is_over(way))
+		return;
+	enum kp_finding_end end = kp_finding_probed(&way->finding, result, now_s());
+	if (end == KP_FINDING_LOST) {
+		(void)lost(way, way_probe);
+		return;
+	}
+	if (end == KP_FINDING_GOOD)
+		way->verdict.state = KP_STATE_ACTIVE;
+	if (end == KP_FINDING_GOOD || way->checked) {
+		conclude(way);
+		return;
+	}
+	way->checked = true;
+	lane_add(pipeline_lane(way->pipeline), &way->job, way_check, checked);
+}
+
+void way_probe(struct way *way)
+{
+	const json_t *kernels = json_object_get(way->verdict.note, "kernels");
+
+	kp_finding_begin(&way->finding);
+	if (way_set_stored(way, way->closure, way->entry) < 0) {
+		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
+		return;
+	}
+	submit(way, &(struct pool_request){
+			    .job = json_pack("{s:s, s:s, s:O, s:s}", "kind", "probe",
+				    "stored", way->verdict.stored, "note",
+				    way->verdict.note, "file", way->library),
+			    .timeout_ms = way->manifest.timeout_ms,
+			    .kernels = json_array_size(kernels),
+			    .alone = way->lost > 0,
+			    .on_line = take_answer,
+			    .on_end = probe_end,
+		    });
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Which plugins of an index are what they were: stamps only, no file is opened. */
+#ifndef KP_DAEMON_INDEX_LOOK_H
+#define KP_DAEMON_INDEX_LOOK_H
+
+#include <stdbool.h>
+
+#include "daemon/scan/sighting.h"
+
+struct index;
+
+struct index_look {
+	const char *plugin_dir, *store_dir;
+	const struct sightings *libraries; /* of plugin_dir */
+	bool only_trusted;		   /* also: can nobody else change them? */
+};
+
+/* Sets `holds` of the items whose manifest is known. Blocks on stat alone. */
+void index_look(struct index *index, const struct index_look *look);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading of families and platform, with words for what is wrong. */
+#include "daemon/scan/inputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+#include "lib/base/owned.h"
+
+enum { PLATFORM_BYTES = 1 << 20 };
+
+static int check_worker(const char *path, struct kp_diag *diag)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || access(path, X_OK) < 0)
+		return kp_diag_set(diag, "bad_worker", path,
+			"cannot run the worker %s: %s", path, strerror(errno));
+	if (S_ISREG(st.st_mode))
+		return 0;
+	return kp_diag_set(
+		diag, "bad_worker", path, "the worker %s is not a regular file", path);
+}
+
+static int read_families(const char *dir, struct kp_families *families,
+	struct kp_diags *warnings, struct kp_diag *diag)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return kp_diag_set(diag, "bad_families_dir", dir,
+			"cannot read the directory of families %s: %s", dir,
+			strerror(errno));
+	(void)close(fd);
+	if (kp_families_read(dir, families, warnings) < 0)
+		return kp_diag_no_memory(diag);
+	return 0;
+}
+
+const char *inputs_root(const struct options *options)
+{
+	return options->devices_root ? options->devices_root : "";
+}
+
+static int read_platform(
+	const struct options *options, struct kp_platform *platform, struct kp_diag *diag)
+{
+	const char *path = options->platform;
+	char *text = NULL;
+	size_t size = 0;
+	json_t *value = NULL;
+	int result = -1;
+
+	if (!path)
+		return kp_platform_detect(inputs_root(options), platform, diag);
+	if (kp_file_read(AT_FDCWD, path, PLATFORM_BYTES, &text, &size, diag) == 0 &&
+		kp_json_parse(text, size, path, &value, diag) == 0) {
+		result = kp_platform_from_json(value, platform, diag);
+		if (result < 0)
+			kp_json_place(diag, text, size, path);
+	}
+	json_decref(value);
+	free(text);
+	return result;
+}
+
+int inputs_read(const struct options *options, struct kp_families *families,
+	struct kp_platform *platform, struct kp_diags *warnings, struct kp_diag *diag)
+{
+	*families = (struct kp_families){0};
+	*platform = (struct kp_platform){0};
+	if (check_worker(options->worker, diag) < 0 ||
+		read_families(options->families_dir, families, warnings, diag) < 0)
+		return -1;
+	if (read_platform(options, platform, diag) == 0)
+		return 0;
+	kp_families_finish(families);
+	*families = (struct kp_families){0};
+	return -1;
+}
+
+/* A GPU that has just been woken up has a UUID, and is the same. */
+static void strip_device(json_t *device)
+{
+	static const char *const found[] = {"uuid", "name", "memory_bytes"};
+
+	for (size_t i = 0; i < KP_COUNT(found); i++)
+		(void)json_object_del(device, found[i]);
+}
+
+char *inputs_platform_key(const struct kp_platform *platform)
+{
+	json_t *value = kp_platform_json(platform);
+	size_t i;
+	json_t *device;
+
+	json_array_foreach (json_object_get(value, "devices"), i, device)
+		strip_device(device);
+	char *text = value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	json_decref(value);
+	return text;
+}
+
+static void look_for_dir(const char *what, const char *path, struct kp_diags *remarks)
+{
+	struct kp_diag diag;
+	struct stat st;
+	int error = stat(path, &st) < 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+
+	if (!error)
+		return;
+	kp_diag_set(&diag, "missing_directory", path,
+		"the directory of %s %s: %s; nothing is found there", what, path,
+		strerror(error));
+	kp_diags_add(remarks, &diag);
+}
+
+void inputs_look_for_dirs(const struct options *options, struct kp_diags *remarks)
+{
+	for (size_t i = 0; i < options->n_manifest_dirs && !options->has_usual_dirs; i++)
+		look_for_dir("manifests", options->manifest_dirs[i], remarks);
+	if (!options->has_usual_plugin_dir)
+		look_for_dir("plugins", options->plugin_dir, remarks);
+}

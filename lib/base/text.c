@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* UTF-8, safe copies, and the nearest name. */
+#include "lib/base/text.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 64 };
+
+const char kp_text_name_rule[] = "a name has 1 to 64 of the characters A-Z a-z 0-9 . _ + "
+				 "- and starts with a letter "
+				 "or digit";
+
+/* Bytes of the valid character at `at`, or 0. */
+static size_t character(const unsigned char *at, size_t left)
+{
+	static const struct {
+		uint32_t lowest;
+		unsigned char mask, lead, length;
+	} forms[] = {
+		{0, 0x80, 0x00, 1},
+		{0x80, 0xe0, 0xc0, 2},
+		{0x800, 0xf0, 0xe0, 3},
+		{0x10000, 0xf8, 0xf0, 4},
+	};
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		if ((at[0] & forms[f].mask) != forms[f].lead)
+			continue;
+		if (forms[f].length > left)
+			return 0;
+		uint32_t point = at[0] & (unsigned char)~forms[f].mask;
+		for (size_t i = 1; i < forms[f].length; i++) {
+			if ((at[i] & 0xc0) != 0x80)
+				return 0;
+			point = point << 6 | (at[i] & 0x3f);
+		}
+		bool bad = point < forms[f].lowest || point > 0x10ffff ||
+			   (point >= 0xd800 && point <= 0xdfff);
+		return bad ? 0 : forms[f].length;
+	}
+	return 0;
+}
+
+static bool is_control(const unsigned char *at, size_t length)
+{
+	if (length == 1)
+		return (at[0] < 0x20 && at[0] != '\n' && at[0] != '\t') || at[0] == 0x7f;
+	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+size_t kp_text_clean_bytes(const char *bytes, size_t length, char *out, size_t size)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+	const unsigned char *end = at + length;
+	size_t used = 0;
+
+	if (size == 0)
+		return 0;
+	while (at < end) {
+		size_t n = character(at, (size_t)(end - at));
+		char piece[12];
+		size_t m = n;
+		if (n == 0 || is_control(at, n)) {
+			n = n ? n : 1;
+			m = 0;
+			for (size_t i = 0; i < n; i++)
+				m += (size_t)snprintf(
+					piece + m, sizeof(piece) - m, "\\x%02x", at[i]);
+		} else {
+			memcpy(piece, at, n);
+		}
+		if (used + m >= size)
+			break;
+		memcpy(out + used, piece, m);
+		used += m;
+		at += n;
+	}
+	out[used] = '\0';
+	return used;
+}
+
+size_t kp_text_clean(const char *text, char *out, size_t size)
+{
+	return kp_text_clean_bytes(text, strlen(text), out, size);
+}
+
+size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...)
+{
+	va_list args;
+
+	if (used >= size)
+		return used;
+	va_start(args, format);
+	int n = vsnprintf(text + used, size - used, format, args);
+	va_end(args);
+	if (n < 0)
+		return used;
+	return (size_t)n < size - used ? used + (size_t)n : size - 1;
+}
+
+bool kp_text_ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+	return length > tail && memcmp(text + length - tail, end, tail) == 0;
+}
+
+const char *kp_text_stem(const char *path, const char *end, size_t *length)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	*length = strlen(name) - (kp_text_ends_with(name, end) ? strlen(end) : 0);
+	return name;
+}
+
+int kp_text_compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+size_t kp_text_utf8_length(const char *bytes, size_t length)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+	size_t used = 0;
+
+	while (used < length) {
+		size_t n = character(at + used, length - used);
+		if (n == 0)
+			break;
+		used += n;
+	}
+	return used;
+}
+
+bool kp_text_is_utf8(const char *bytes, size_t length)
+{
+	return kp_text_utf8_length(bytes, length) == length;
+}
+
+static bool is_alphanumeric(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool kp_text_is_name(const char *text)
+{
+	size_t length = strlen(text);
+	if (length == 0 || length > NAME_MAX_BYTES || !is_alphanumeric(text[0]))
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!is_alphanumeric(text[i]) && !strchr("._+-", text[i]))
+			return false;
+	return true;
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+size_t kp_text_distance(const char *a, const char *b)
+{
+	size_t row[NAME_MAX_BYTES + 1];
+	size_t m = strnlen(a, NAME_MAX_BYTES);
+	size_t n = strnlen(b, NAME_MAX_BYTES);
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= m; i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			size_t above = row[j];
+			size_t best = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+			diagonal = above;
+		}
+	}
+	return row[n];
+}
+
+const char *kp_text_nearest(const char *wanted, const char *const *names, size_t count)
+{
+	const char *nearest = NULL;
+	size_t length = strlen(wanted);
+	size_t limit = length / 3 + 1;
+	size_t best = limit + 1;
+	for (size_t i = 0; i < count; i++) {
+		size_t d = kp_text_distance(wanted, names[i]);
+		if (d < best && d < length) {
+			best = d;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}
+
+static const char offer_words[] = "; did you mean ";
+
+const char *kp_text_meant(const char *nearest, char text[KP_TEXT_OFFER])
+{
+	(void)snprintf(text, KP_TEXT_OFFER, "%s%s%s", nearest ? offer_words : "",
+		nearest ? nearest : "", nearest ? "?" : "");
+	return text;
+}
+
+const char *kp_text_offer(const char *wanted, const char *const *names, size_t count,
+	const char *list, char text[KP_TEXT_OFFER])
+{
+	static const char more[] = ", ...";
+	const char *nearest = kp_text_nearest(wanted, names, count);
+	size_t used = 0;
+
+	kp_text_meant(nearest, text);
+	if (nearest || !list || count == 0)
+		return text;
+	used = kp_text_add(text, KP_TEXT_OFFER, used, "; %s", list);
+	for (size_t i = 0; i < count; i++) {
+		assert(names[i]);
+		/* Whole names only: half of one is another name. */
+		if (used + strlen(names[i]) + sizeof(more) + 2 > KP_TEXT_OFFER) {
+			kp_text_add(text, KP_TEXT_OFFER, used, "%s", more);
+			break;
+		}
+		used = kp_text_add(
+			text, KP_TEXT_OFFER, used, "%s %s", i ? "," : "", names[i]);
+	}
+	return text;
+}
+
+const char *kp_text_offered(const char *sentence, char *name, size_t size)
+{
+	const char *from = NULL;
+
+	for (const char *at = strstr(sentence, offer_words); at;
+		at = strstr(from, offer_words))
+		from = at + strlen(offer_words);
+	size_t length = from ? strlen(from) : 0;
+	if (length < 2 || length > size || from[length - 1] != '?')
+		return NULL;
+	(void)snprintf(name, size, "%.*s", (int)length - 1, from);
+	return name;
+}

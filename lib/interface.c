@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* The interface description as a string. */
-#include "lib/interface.h"
-
-const char kp_interface_text[] =
-#include "interface.inc"
-	;

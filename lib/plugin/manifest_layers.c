@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads layered directories of manifests: which file counts for each name. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "lib/base/file.h"
+#include "lib/plugin/manifest.h"
+#include "lib/base/text.h"
+
+static const char SUFFIX[] = ".json";
+static const char NOTHING[] = "/dev/null";
+enum { SUFFIX_LENGTH = sizeof(SUFFIX) - 1 };
+
+/* A file of one layer. name is safe text, file the raw name. */
+struct entry {
+	char *name;
+	char *file;
+	size_t layer;
+};
+
+struct scan {
+	const char *const *dirs;
+	size_t n_dirs;
+	int *fds;		     /* one a directory, or -1 */
+	const uid_t *owner;	     /* NULL: whoever may write, is believed */
+	kp_manifest_known_fn *known; /* or NULL */
+	void *context;
+	struct entry *entries;
+	size_t count, room;
+};
+
+static void scan_finish(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->count; i++) {
+		free(scan->entries[i].name);
+		free(scan->entries[i].file);
+	}
+	for (size_t i = 0; scan->fds && i < scan->n_dirs; i++)
+		kp_file_close(&scan->fds[i]);
+	free(scan->entries);
+	free(scan->fds);
+}
+
+static int scan_init(
+	struct scan *scan, const char *const *dirs, size_t count, const uid_t *owner)
+{
+	*scan = (struct scan){.dirs = dirs, .n_dirs = count, .owner = owner};
+	scan->fds = calloc(count + 1, sizeof(*scan->fds));
+	if (!scan->fds)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		scan->fds[i] = -1;
+	return 0;
+}
+
+/* Editors' files start with a dot or end otherwise. */
+static bool is_manifest(const char *file)
+{
+	return file[0] != '.' && kp_text_ends_with(file, SUFFIX);
+}
+
+static char *clean_name(const char *file)
+{
+	size_t length = strlen(file) - SUFFIX_LENGTH;
+	char *name = malloc(length * 4 + 1);
+	if (name)
+		kp_text_clean_bytes(file, length, name, length * 4 + 1);
+	return name;
+}
+
+static int add(struct scan *scan, const char *file, size_t layer)
+{
+	if (scan->count == scan->room) {
+		size_t room = scan->room ? scan->room * 2 : 64;
+		struct entry *entries =
+			reallocarray(scan->entries, room, sizeof(*entries));
+		if (!entries)
+			return -1;
+		scan->entries = entries;
+		scan->room = room;
+	}
+	struct entry entry = {clean_name(file), strdup(file), layer};
+	scan->entries[scan->count++] = entry;
+	return entry.name && entry.file ? 0 : -1;
+}
+
+static void warn_unreadable(struct kp_diags *warnings, const char *dir, int error)
+{
+	struct kp_diag diag;
+	kp_diag_set(&diag, "unreadable_directory", dir,
+		"cannot read the manifest directory %s: %s", dir, strerror(error));
+	kp_diags_add(warnings, &diag);
+}
+
+/* -1 only when memory is exhausted. */
+static int scan_stream(
+	struct scan *scan, DIR *stream, size_t layer, struct kp_diags *warnings)
+{
+	struct dirent *file;
+
+	while (errno = 0, (file = readdir(stream)))
+		if (is_manifest(file->d_name) && add(scan, file->d_name, layer) < 0)
+			return -1;
+	if (errno)
+		warn_unreadable(warnings, scan->dirs[layer], errno);
+	return 0;
+}
+
+static int scan_layer(struct scan *scan, size_t layer, struct kp_diags *warnings)
+{
+	const char *dir = scan->dirs[layer];
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0) {
+		if (errno != ENOENT)
+			warn_unreadable(warnings, dir, errno);
+		return 0;
+	}
+	/* Files are opened below this one, even if a link to it is swapped. */
+	scan->fds[layer] = fd;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *stream = own >= 0 ? fdopendir(own) : NULL;
+	if (!stream) {
+		warn_unreadable(warnings, dir, errno);
+		kp_file_close(&own);
+		return 0;
+	}
+	int result = scan_stream(scan, stream, layer, warnings);
+	(void)closedir(stream);
+	return result;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *one = a;
+	const struct entry *other = b;
+	int order = strcmp(one->name, other->name);
+	if (order)
+		return order;
+	if (one->layer != other->layer)
+		return one->layer < other->layer ? -1 : 1;
+	return strcmp(one->file, other->file);
+}
+
+static bool is_masked(int dir, const char *file)
+{
+	struct stat st;
+	char target[sizeof(NOTHING)];
+
+	/* Where there is no /dev, the link's text still says what is meant. */
+	ssize_t n = readlinkat(dir, file, target, sizeof(target));
+	if (n == (ssize_t)sizeof(NOTHING) - 1 && memcmp(target, NOTHING, (size_t)n) == 0)
+		return true;
+	return fstatat(dir, file, &st, 0) == 0 && S_ISCHR(st.st_mode) &&
+	       st.st_rdev == makedev(1, 3);
+}
+
+static bool is_gone(int dir, const char *file)
+{
+	struct stat st;
+	return fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
+static int set_error(struct kp_manifest *manifest, const struct kp_diag *diag)
+{
+	manifest->error = malloc(sizeof(*manifest->error));
+	if (!manifest->error) {
+		kp_manifest_finish(manifest);
+		return -1;
+	}
+	*manifest->error = *diag;
+	return 0;
+}
+
+/* A manifest that cannot be read: its digest changes with the reason. */
+static int set_unread(
+	struct kp_manifest *manifest, const char *path, struct kp_diag *diag)
+{
+	kp_diag_at(diag, path, 0, 0);
+	if (kp_manifest_begin(
+		    diag->message, strlen(diag->message), path, manifest, diag) < 0)
+		return -1;
+	return set_error(manifest, diag);
+}
+
+static int set_text(
+	struct kp_manifest *manifest, const char *path, const char *text, size_t size)
+{
+	struct kp_diag diag;
+
+	if (size > 0 && kp_manifest_parse(text, size, path, manifest, &diag) == 0)
+		return 0;
+	if (kp_manifest_begin(text, size, path, manifest, NULL) < 0)
+		return -1;
+	manifest->masked = size == 0;
+	return size == 0 ? 0 : set_error(manifest, &diag);
+}
+
+/*
+ * The way first: once that is ours alone, nobody changes what is asked afterwards.
+ * A mask is a link to a device that all may write: its way says enough.
+ */
+static int check_trust(
+	const struct scan *scan, size_t layer, const char *path, struct kp_diag *diag)
+{
+	struct stat st;
+
+	if (!scan->owner)
+		return 0;
+	if (fstat(scan->fds[layer], &st) < 0)
+		return kp_diag_set(diag, "io_error", path, "cannot look at %s: %s",
+			scan->dirs[layer], strerror(errno));
+	if (kp_file_trusted(&st, scan->dirs[layer], *scan->owner, diag) < 0 ||
+		kp_file_way_trusted(path, *scan->owner, diag) < 0)
+		return -1;
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	return kp_file_trusted(&st, path, *scan->owner, diag);
+}
+
+enum outcome { NO_MEMORY = -1, GONE, READ };
+
+static enum outcome read_unread(const struct scan *scan, const struct entry *entry,
+	const char *path, struct kp_diag *diag, struct kp_manifest *manifest)
+{
+	if (is_gone(scan->fds[entry->layer], entry->file))
+		return GONE;
+	return set_unread(manifest, path, diag) < 0 ? NO_MEMORY : READ;
+}
+
+static enum outcome read_file(const struct scan *scan, const struct entry *entry,
+	const char *path, struct kp_manifest *manifest)
+{
+	int dir = scan->fds[entry->layer];
+	struct kp_diag diag;
+	char *text;
+	size_t size;
+
+	if (check_trust(scan, entry->layer, path, &diag) < 0)
+		return read_unread(scan, entry, path, &diag, manifest);
+	if (scan->known &&
+		scan->known(scan->context, entry->layer, entry->file, manifest))
+		return READ;
+	if (is_masked(dir, entry->file))
+		return set_text(manifest, path, "", 0) < 0 ? NO_MEMORY : READ;
+	if (kp_file_read(dir, entry->file, KP_MANIFEST_BYTES, &text, &size, &diag) < 0)
+		return read_unread(scan, entry, path, &diag, manifest);
+	int result = set_text(manifest, path, text, size);
+	free(text);
+	return result < 0 ? NO_MEMORY : READ;
+}
+
+static enum outcome read_entry(
+	const struct scan *scan, const struct entry *entry, struct kp_manifest *manifest)
+{
+	struct kp_diag diag;
+	enum outcome outcome;
+	char *path;
+
+	if (asprintf(&path, "%s/%s%s", scan->dirs[entry->layer], entry->name, SUFFIX) < 0)
+		return NO_MEMORY;
+	if (kp_text_is_name(entry->name)) {
+		outcome = read_file(scan, entry, path, manifest);
+	} else {
+		kp_diag_set(&diag, "bad_name", entry->name,
+			"\"%.100s\" is not a name for a plugin: %s", entry->name,
+			kp_text_name_rule);
+		outcome = set_unread(manifest, path, &diag) < 0 ? NO_MEMORY : READ;
+	}
+	free(path);
+	if (outcome == READ)
+		manifest->layer = entry->layer;
+	return outcome;
+}
+
+static void warn_too_many(struct kp_manifests *out, const char *first)
+{
+	struct kp_diag diag;
+	kp_diag_set(&diag, "too_many", first,
+		"more than %d manifests: %s and those behind it are ignored",
+		KP_MANIFESTS, first);
+	kp_diags_add(&out->warnings, &diag);
+}
+
+/* Entries are sorted: of one name the first that can be read counts. */
+static int read_entries(const struct scan *scan, struct kp_manifests *out)
+{
+	const char *last = NULL;
+
+	out->items = calloc(scan->count + 1, sizeof(*out->items));
+	if (!out->items)
+		return -1;
+	for (size_t i = 0; i < scan->count; i++) {
+		const struct entry *entry = &scan->entries[i];
+		if (last && strcmp(entry->name, last) == 0)
+			continue;
+		if (out->count == KP_MANIFESTS) {
+			warn_too_many(out, entry->name);
+			break;
+		}
+		enum outcome outcome = read_entry(scan, entry, &out->items[out->count]);
+		if (outcome == NO_MEMORY)
+			return -1;
+		if (outcome == GONE)
+			continue;
+		last = entry->name;
+		out->count++;
+	}
+	return 0;
+}
+
+int kp_manifests_read_known(const char *const *dirs, size_t count, const uid_t *owner,
+	kp_manifest_known_fn *known, void *context, struct kp_manifests *out,
+	struct kp_diag *diag)
+{
+	struct kp_manifests read = {0};
+	struct scan scan;
+	int result = scan_init(&scan, dirs, count, owner);
+
+	scan.known = known;
+	scan.context = context;
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = scan_layer(&scan, i, &read.warnings);
+	if (result == 0 && scan.count)
+		qsort(scan.entries, scan.count, sizeof(*scan.entries), compare_entries);
+	if (result == 0)
+		result = read_entries(&scan, &read);
+	scan_finish(&scan);
+	if (result < 0) {
+		kp_manifests_finish(&read);
+		return kp_diag_no_memory(diag);
+	}
+	*out = read;
+	return 0;
+}
+
+int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests *out,
+	struct kp_diag *diag)
+{
+	return kp_manifests_read_known(dirs, count, NULL, NULL, NULL, out, diag);
+}
+
+int kp_manifests_read_trusted(const char *const *dirs, size_t count, uid_t owner,
+	struct kp_manifests *out, struct kp_diag *diag)
+{
+	return kp_manifests_read_known(dirs, count, &owner, NULL, NULL, out, diag);
+}
+
+static int compare_to_name(const void *name, const void *manifest)
+{
+	return strcmp(name, ((const struct kp_manifest *)manifest)->name);
+}
+
+const struct kp_manifest *kp_manifests_find(
+	const struct kp_manifests *manifests, const char *name)
+{
+	if (!manifests->count)
+		return NULL;
+	return bsearch(name, manifests->items, manifests->count,
+		sizeof(*manifests->items), compare_to_name);
+}
+
+void kp_manifests_finish(struct kp_manifests *manifests)
+{
+	if (!manifests)
+		return;
+	for (size_t i = 0; i < manifests->count; i++)
+		kp_manifest_finish(&manifests->items[i]);
+	free(manifests->items);
+	kp_diags_finish(&manifests->warnings);
+	*manifests = (struct kp_manifests){0};
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What operators decided: disabled plugins, kernels and solutions, enabled unproven
+ * kernels, pins. Kept as one JSON text of a stated version; whoever owns them writes it.
+ */
+#ifndef KP_LIB_DECISIONS_H
+#define KP_LIB_DECISIONS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/diag.h"
+
+/*
+ * name is "plugin" or "plugin/kernel". digest and package are those of the plugin's
+ * library when it was first known after the decision: what was turned off is off
+ * under every other name, too, whether or not this one still has a manifest.
+ */
+struct kp_disabled {
+	char *name;
+	char *reason;  /* "" when none was given */
+	char *digest;  /* of the library, or NULL: not known yet */
+	char *package; /* the name in its note, or NULL */
+	int64_t at;    /* seconds since 1970 */
+	uint32_t uid;  /* who */
+	bool runtime;  /* not kept on disk */
+};
+
+/*
+ * choice is a kernel (plugin/kernel) or a solution. force: also for requests whose
+ * device, traits or shape the kernel does not declare.
+ */
+struct kp_pin {
+	char *operation;
+	char *choice;
+	int64_t at;
+	uint32_t uid;
+	bool force;
+};
+
+/* All kernels of an operation with this solution are off, whoever brings them. */
+struct kp_rule {
+	char *name; /* "operation/solution" */
+	char *operation, *solution;
+	char *reason; /* "" when none was given */
+	int64_t at;
+	uint32_t uid;
+	bool runtime; /* not kept on disk */
+};
+
+struct kp_decisions {
+	size_t n_disabled, n_pins, n_enabled, n_rules;
+	struct kp_disabled *disabled; /* in byte order of name */
+	struct kp_pin *pins;	      /* in byte order of operation */
+	char **enabled;	       /* "plugin/kernel" of unproven kernels, in byte order */
+	struct kp_rule *rules; /* in byte order of name */
+};
+
+/*
+ * Disabling again replaces the reason when one is given; runtime never weakens or
+ * replaces a kept one. *changed says whether anything is different. -1 only for
+ * memory.
+ */
+int kp_decisions_disable(struct kp_decisions *decisions, const char *name,
+	const char *reason, int64_t at, uint32_t uid, bool runtime, bool *changed)
+	__attribute__((warn_unused_result));
+/* Removes it, and for a plugin nothing of its kernels. */
+bool kp_decisions_enable(struct kp_decisions *decisions, const char *name);
+/* The entry, or NULL. */
+const struct kp_disabled *kp_decisions_find(
+	const struct kp_decisions *decisions, const char *name);
+
+/*
+ * Says of which library the plugin is, for the decisions on it and on its kernels
+ * that do not say so yet; NULL or "": not known. *changed is set when one is filled.
+ * -1 only for memory.
+ */
+int kp_decisions_identify(struct kp_decisions *decisions, const char *plugin,
+	const char *digest, const char *package, bool *changed)
+	__attribute__((warn_unused_result));
+/* All of it anew, the runtime ones included. -1 only for memory, nothing is left. */
+int kp_decisions_copy(const struct kp_decisions *from, struct kp_decisions *to)
+	__attribute__((warn_unused_result));
+
+/* Remembers that an operator enabled an unproven kernel; takes it back. */
+int kp_decisions_prove(struct kp_decisions *decisions, const char *name, bool proven,
+	bool *changed) __attribute__((warn_unused_result));
+bool kp_decisions_is_proven(const struct kp_decisions *decisions, const char *name);
+
+/* choice NULL removes the pin. */
+int kp_decisions_pin(struct kp_decisions *decisions, const char *operation,
+	const char *choice, bool force, int64_t at, uint32_t uid, bool *changed)
+	__attribute__((warn_unused_result));
+/* The pin of an operation, or NULL. */
+const struct kp_pin *kp_decisions_find_pin(
+	const struct kp_decisions *decisions, const char *operation);
+
+/* Turns a solution off; as kp_decisions_disable does for a name. */
+int kp_decisions_rule(struct kp_decisions *decisions, const char *operation,
+	const char *solution, const char *reason, int64_t at, uint32_t uid, bool runtime,
+	bool *changed) __attribute__((warn_unused_result));
+/* Takes it back; false: there was none. */
+bool kp_decisions_unrule(
+	struct kp_decisions *decisions, const char *operation, const char *solution);
+/* The rule, or NULL; also for an empty or NULL solution. */
+const struct kp_rule *kp_decisions_find_rule(const struct kp_decisions *decisions,
+	const char *operation, const char *solution);
+
+#define KP_DECISIONS_FORMAT "kplug-decisions/1"
+
+/* {"format": "kplug-decisions/1", ...} without the runtime ones; malloc'ed. */
+char *kp_decisions_print(const struct kp_decisions *decisions);
+/*
+ * Can they be read back, also when all their libraries have become known? Fewer than
+ * before (may be NULL) always fit. Codes decisions_full, which names the bound,
+ * no_memory.
+ */
+int kp_decisions_fit(const struct kp_decisions *decisions,
+	const struct kp_decisions *before, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+/*
+ * Takes all entries that are right; what is wrong is left out and added to `wrong`
+ * (bad_decisions, with its place), entry by entry; so is a sum that is not theirs. Fails
+ * for what is no list of decisions: codes of kp_json_parse, newer_format (both named),
+ * bad_decisions.
+ */
+int kp_decisions_read(const char *text, size_t size, const char *path,
+	struct kp_decisions *decisions, struct kp_diags *wrong, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+/* All or nothing: what would be left out fails it, too. */
+int kp_decisions_parse(const char *text, size_t size, const char *path,
+	struct kp_decisions *decisions, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+void kp_decisions_finish(struct kp_decisions *decisions);
+
+#endif

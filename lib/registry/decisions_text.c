@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Decisions as the text of a file, and how much of it there may be. */
+#include "lib/registry/decisions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/registry/decisions_sum.h"
+#include "lib/base/json.h"
+
+/* What a decision says more once its library is known: digest and package, with keys. */
+enum { IDENTITY_BYTES = 320 };
+/* Keys, numbers and punctuation of one entry. */
+enum { ENTRY_BYTES = 256 };
+
+static json_t *disabled_json(const struct kp_decisions *decisions)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < decisions->n_disabled; i++) {
+		const struct kp_disabled *item = &decisions->disabled[i];
+		if (item->runtime)
+			continue;
+		list = kp_json_append(
+			list, json_pack("{s:o, s:o, s:I, s:I, s:s*, s:s*}", "name",
+				      kp_json_clean_string(item->name), "reason",
+				      kp_json_clean_string(item->reason), "at",
+				      (json_int_t)item->at, "uid", (json_int_t)item->uid,
+				      "digest", item->digest, "package", item->package));
+	}
+	return list;
+}
+
+static json_t *pins_json(const struct kp_decisions *decisions)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < decisions->n_pins; i++) {
+		const struct kp_pin *item = &decisions->pins[i];
+		list = kp_json_append(
+			list, json_pack("{s:o, s:o, s:I, s:I, s:o*}", "operation",
+				      kp_json_clean_string(item->operation), "choice",
+				      kp_json_clean_string(item->choice), "at",
+				      (json_int_t)item->at, "uid", (json_int_t)item->uid,
+				      "force", item->force ? json_true() : NULL));
+	}
+	return list;
+}
+
+static json_t *rules_json(const struct kp_decisions *decisions)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < decisions->n_rules; i++) {
+		const struct kp_rule *item = &decisions->rules[i];
+		if (item->runtime)
+			continue;
+		list = kp_json_append(list,
+			json_pack("{s:o, s:o, s:o, s:I, s:I}", "operation",
+				kp_json_clean_string(item->operation), "solution",
+				kp_json_clean_string(item->solution), "reason",
+				kp_json_clean_string(item->reason), "at",
+				(json_int_t)item->at, "uid", (json_int_t)item->uid));
+	}
+	return list;
+}
+
+static json_t *enabled_json(const struct kp_decisions *decisions)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < decisions->n_enabled; i++)
+		list = kp_json_append(list, kp_json_clean_string(decisions->enabled[i]));
+	return list;
+}
+
+char *kp_decisions_print(const struct kp_decisions *decisions)
+{
+	json_t *rules = rules_json(decisions);
+	json_t *root =
+		rules ? json_pack("{s:s, s:o, s:o, s:o}", "format", KP_DECISIONS_FORMAT,
+				"disabled", disabled_json(decisions), "pins",
+				pins_json(decisions), "enabled", enabled_json(decisions))
+		      : NULL;
+	/* A text without rules is read by those that know of none. */
+	if (root && json_array_size(rules) > 0 &&
+		json_object_set(root, "solutions", rules) < 0) {
+		json_decref(root);
+		root = NULL;
+	}
+	json_decref(rules);
+	if (!root)
+		return NULL;
+	char *text =
+		kp_decisions_seal(root) == 0 ? json_dumps(root, JSON_INDENT(1)) : NULL;
+	json_decref(root);
+	return text;
+}
+
+/* How long their text may become: libraries may become known later. 0: no memory. */
+static size_t room(const struct kp_decisions *decisions)
+{
+	char *text = kp_decisions_print(decisions);
+	size_t size = text ? strlen(text) : 0;
+
+	for (size_t i = 0; text && i < decisions->n_disabled; i++) {
+		const struct kp_disabled *item = &decisions->disabled[i];
+		if (!item->runtime && (!item->digest || !item->package))
+			size += IDENTITY_BYTES;
+	}
+	free(text);
+	return size;
+}
+
+/* Of a text in JSON: a byte may become \u00xx, a bad one \\xNN. */
+static size_t most(const char *text)
+{
+	return text ? 6 * strlen(text) : 0;
+}
+
+/* No less than their text may have, without writing it. */
+static size_t bound(const struct kp_decisions *decisions)
+{
+	size_t size = ENTRY_BYTES;
+
+	for (size_t i = 0; i < decisions->n_disabled; i++) {
+		const struct kp_disabled *item = &decisions->disabled[i];
+		size += most(item->name) + most(item->reason) + most(item->digest) +
+			most(item->package) + IDENTITY_BYTES + ENTRY_BYTES;
+	}
+	for (size_t i = 0; i < decisions->n_pins; i++)
+		size += most(decisions->pins[i].operation) +
+			most(decisions->pins[i].choice) + ENTRY_BYTES;
+	for (size_t i = 0; i < decisions->n_rules; i++)
+		size += most(decisions->rules[i].name) +
+			most(decisions->rules[i].reason) + ENTRY_BYTES;
+	for (size_t i = 0; i < decisions->n_enabled; i++)
+		size += most(decisions->enabled[i]) + ENTRY_BYTES;
+	return size;
+}
+
+int kp_decisions_fit(const struct kp_decisions *decisions,
+	const struct kp_decisions *before, struct kp_diag *diag)
+{
+	/* Writing them all is for those that are near the bound. */
+	if (bound(decisions) <= KP_JSON_BYTES)
+		return 0;
+	size_t wanted = room(decisions);
+	if (!wanted)
+		return kp_diag_no_memory(diag);
+	/* What makes less of them is always possible. */
+	if (wanted <= KP_JSON_BYTES || (before && wanted <= room(before)))
+		return 0;
+	return kp_diag_set(diag, "decisions_full", NULL,
+		"what was decided would need %zu bytes, at most %d can be read back: "
+		"enable what need not be off any more, or give shorter reasons",
+		wanted, KP_JSON_BYTES);
+}
