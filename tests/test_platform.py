@@ -27,7 +27,7 @@ int main(void)
 
 
 # What of lib tells of a CPU: it is built for machines that no jansson is here for.
-PARTS = ("cpu.c", "cpu_detect.c", "text.c")
+PARTS = ("platform/cpu.c", "platform/cpu_detect.c", "base/text.c")
 
 
 class Emulated(unittest.TestCase):
