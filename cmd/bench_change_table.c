@@ -9,8 +9,8 @@
 #include "cmd/bench_table.h"
 #include "cmd/field.h"
 #include "cmd/grid.h"
-#include "lib/protocol/message.h"
 #include "lib/base/owned.h"
+#include "lib/protocol/message.h"
 
 static double number(const json_t *object, const char *key)
 {

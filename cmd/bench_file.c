@@ -16,8 +16,8 @@
 
 #include "cmd/field.h"
 #include "lib/base/json.h"
-#include "lib/protocol/message.h"
 #include "lib/base/owned.h"
+#include "lib/protocol/message.h"
 
 enum { FILE_BYTES = 64 << 20 };
 

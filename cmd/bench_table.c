@@ -9,8 +9,8 @@
 
 #include "cmd/field.h"
 #include "cmd/grid.h"
-#include "lib/protocol/message.h"
 #include "lib/base/owned.h"
+#include "lib/protocol/message.h"
 
 /* A run and where it was in the reply: sorting keeps that order where all is equal. */
 struct row {

@@ -11,8 +11,8 @@
 #include "cmd/grid.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
-#include "lib/plugin/manifest.h"
 #include "lib/base/text.h"
+#include "lib/plugin/manifest.h"
 
 static const struct question asking_layers = {
 	"Layers", {{"manifest_dirs", KP_JSON_ARRAY, true}}};

@@ -9,8 +9,8 @@
 #include "cmd/fingerprint.h"
 #include "cmd/session.h"
 #include "lib/base/file.h"
-#include "lib/protocol/message.h"
 #include "lib/base/text.h"
+#include "lib/protocol/message.h"
 
 enum { FILE_BYTES = 64 << 20 };
 

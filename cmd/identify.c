@@ -18,11 +18,11 @@
 #include "cmd/session.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/protocol/message.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
-#include "lib/registry/registry.h"
 #include "lib/plugin/verdict.h"
+#include "lib/protocol/message.h"
+#include "lib/registry/registry.h"
 
 /* A verdict holds the note, which may have KP_JSON_BYTES, and what was seen beside. */
 enum { PIECE = 64 << 10, ANSWER_BYTES = 4 * KP_JSON_BYTES };

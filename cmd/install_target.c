@@ -12,8 +12,8 @@
 #include "cmd/field.h"
 #include "cmd/identify.h"
 #include "lib/base/file.h"
-#include "lib/plugin/manifest.h"
 #include "lib/base/place.h"
+#include "lib/plugin/manifest.h"
 
 static const struct question asking_status = {
 	"Status", {{"plugin_dir", KP_JSON_STRING, true}, {"mode", KP_JSON_STRING, true}}};

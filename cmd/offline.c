@@ -18,8 +18,8 @@
 #include "cmd/field.h"
 #include "cmd/session.h"
 #include "lib/base/clock.h"
-#include "lib/registry/decisions.h"
 #include "lib/base/place.h"
+#include "lib/registry/decisions.h"
 
 enum {
 	START_MS = 30000, /* until it listens */

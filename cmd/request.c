@@ -12,8 +12,8 @@
 #include "cmd/session.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
-#include "lib/platform/platform.h"
 #include "lib/base/text.h"
+#include "lib/platform/platform.h"
 
 enum { NAME_BYTES = 65, VALUE_BYTES = 256, PLATFORM_BYTES = 1 << 20 };
 static const int64_t extent_most = (int64_t)1 << 40;

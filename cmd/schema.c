@@ -14,10 +14,10 @@
 #include "cmd/grid.h"
 #include "cmd/session.h"
 #include "lib/base/file.h"
-#include "lib/protocol/interface.h"
-#include "lib/protocol/message.h"
 #include "lib/base/place.h"
 #include "lib/base/text.h"
+#include "lib/protocol/interface.h"
+#include "lib/protocol/message.h"
 
 enum { SCHEMAS_MOST = 256, SCHEMA_BYTES = 1 << 20, NAME_BYTES = 64 };
 

@@ -9,9 +9,9 @@
 #include "cmd/arguments.h"
 #include "cmd/offline.h"
 #include "cmd/output.h"
-#include "lib/protocol/client.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
+#include "lib/protocol/client.h"
 
 enum { SESSION_TIMEOUT_MS = 30000 };
 

@@ -13,10 +13,10 @@
 #include "daemon/generation.h"
 #include "daemon/log.h"
 #include "daemon/socket/wait.h"
-#include "lib/registry/decisions.h"
 #include "lib/base/diag.h"
 #include "lib/family/family.h"
 #include "lib/platform/platform.h"
+#include "lib/registry/decisions.h"
 #include "lib/registry/registry.h"
 
 struct attached;

@@ -8,10 +8,10 @@
 #include <uv.h>
 
 #include "daemon/daemon.h"
-#include "daemon/scan/inputs.h"
 #include "daemon/options.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/pool.h"
+#include "daemon/scan/inputs.h"
 #include "daemon/scan/scan.h"
 #include "lib/base/json.h"
 

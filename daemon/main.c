@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "daemon/daemon.h"
-#include "daemon/scan/inputs.h"
 #include "daemon/options.h"
+#include "daemon/scan/inputs.h"
 
 enum {
 	EXIT_CONFIG = 2, /* see options_help */

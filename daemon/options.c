@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "installed.h"
 #include "daemon/defaults.h"
+#include "installed.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/place.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/family/element.h"
 #include "lib/base/random.h"
+#include "lib/family/element.h"
 #include "tests/support/suite.h"
 
 enum { N = 10000 };

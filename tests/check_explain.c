@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/world.h"
 #include "tests/support/suite.h"
+#include "tests/support/world.h"
 
 enum { WORLDS = 60, WORLDS_LONG = 3000, REQUESTS = 25, KERNELS = 12 };
 

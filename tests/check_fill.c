@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/family/element.h"
 #include "lib/base/random.h"
+#include "lib/family/element.h"
 #include "lib/family/tensor.h"
 #include "tests/support/suite.h"
 

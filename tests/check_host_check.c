@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/family/element.h"
 #include "lib/base/file.h"
+#include "lib/family/element.h"
 
 enum { TRIES = 20000, MEMORY = 1 << 16 };
 

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "tests/support/workers.h"
 #include "tests/support/suite.h"
+#include "tests/support/workers.h"
 
 enum { LONG_MS = 3600000 };
 

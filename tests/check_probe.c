@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/support/workers.h"
 #include "tests/support/suite.h"
+#include "tests/support/workers.h"
 
 static struct workers workers;
 static struct outcome outcome;

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/plugin/finding.h"
-#include "lib/protocol/frame.h"
 #include "lib/base/random.h"
-#include "lib/plugin/report.h"
 #include "lib/base/text.h"
+#include "lib/plugin/finding.h"
+#include "lib/plugin/report.h"
+#include "lib/protocol/frame.h"
 #include "tests/support/suite.h"
 
 enum { ROUNDS = 4000, MOST = 4096, DEEP = 100000 };

@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/socket/client.h"
 #include "daemon/daemon.h"
+#include "daemon/socket/client.h"
 #include "tests/support/suite.h"
 
 static struct room room;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/family/format.h"
 #include "lib/base/json.h"
+#include "lib/family/format.h"
 #include "tests/support/world.h"
 
 /* The row that is running. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/table/table_layout.h"
-#include "tests/support/world.h"
 #include "tests/support/suite.h"
+#include "tests/support/world.h"
 
 enum { MUTATIONS = 3000, MUTATIONS_LONG = 100000 };
 

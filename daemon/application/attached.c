@@ -10,13 +10,13 @@
 
 #include "daemon/application/attached_client.h"
 #include "daemon/application/attached_push.h"
+#include "daemon/application/sealed.h"
 #include "daemon/daemon.h"
 #include "daemon/method/method.h"
 #include "daemon/socket/pidfd.h"
-#include "daemon/application/sealed.h"
-#include "lib/host/control.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/host/control.h"
 
 enum {
 	LINGER_MS = 2000, /* from the end of a connection to the news of a death */

@@ -6,8 +6,8 @@
 #include "daemon/application/attached_client.h"
 #include "daemon/application/control.h"
 #include "daemon/daemon.h"
-#include "lib/host/control.h"
 #include "lib/base/json.h"
+#include "lib/host/control.h"
 #include "lib/table/table_read.h"
 
 _Static_assert((int)KP_HELD_KERNEL == (int)KP_KERNEL_ID_BYTES, "every id has room");

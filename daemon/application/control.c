@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "daemon/application/sealed.h"
-#include "lib/host/control.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/host/control.h"
 #include "lib/table/table_read.h"
 
 enum { NAMES_FIRST = 256, WORD = 64 };

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/select/predicate.h"
 #include "lib/select/query.h"
 #include "lib/table/table_read.h"
-#include "lib/base/text.h"
 
 enum { LINE_BYTES = 4096 };
 

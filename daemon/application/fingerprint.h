@@ -8,9 +8,9 @@
 
 #include <jansson.h>
 
-#include "lib/registry/decisions.h"
 #include "lib/base/diag.h"
 #include "lib/family/family.h"
+#include "lib/registry/decisions.h"
 #include "lib/table/table.h"
 
 /*

@@ -3,8 +3,8 @@
 #include "daemon/application/view.h"
 
 #include "daemon/application/sealed.h"
-#include "lib/host/control.h"
 #include "lib/base/file.h"
+#include "lib/host/control.h"
 
 int view_make(struct view *view, const struct kp_table *table, const uint32_t *numbers,
 	struct kp_diag *diag)

@@ -8,8 +8,8 @@
 #include "daemon/daemon.h"
 #include "daemon/socket/idl.h"
 #include "daemon/socket/role.h"
-#include "lib/protocol/interface.h"
 #include "lib/base/json.h"
+#include "lib/protocol/interface.h"
 #include "lib/protocol/message.h"
 
 #define SERVICE "org.varlink.service"

@@ -7,8 +7,8 @@
 #include "daemon/application/attached.h"
 #include "daemon/daemon.h"
 #include "daemon/event.h"
-#include "lib/family/family.h"
 #include "lib/base/json.h"
+#include "lib/family/family.h"
 
 /* Its generation is of another start: ours must differ from all that it has seen. */
 static int overtake(struct daemon *daemon, const json_t *parameters, struct kp_diag *diag)

@@ -10,9 +10,9 @@
 #include "daemon/daemon.h"
 #include "daemon/method/method.h"
 #include "daemon/pipeline/pool.h"
+#include "lib/base/text.h"
 #include "lib/protocol/message.h"
 #include "lib/select/select.h"
-#include "lib/base/text.h"
 
 static const char format[] = "kplug-bench/1";
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "daemon/application/attached.h"
-#include "daemon/state/change.h"
 #include "daemon/daemon.h"
-#include "daemon/state/holding.h"
 #include "daemon/scan/settle.h"
+#include "daemon/state/change.h"
+#include "daemon/state/holding.h"
 #include "daemon/state/solution.h"
 #include "lib/base/json.h"
 #include "lib/table/table.h"

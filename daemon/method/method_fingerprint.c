@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/daemon.h"
-#include "daemon/store/digest.h"
 #include "daemon/application/fingerprint.h"
+#include "daemon/daemon.h"
 #include "daemon/scan/settle.h"
+#include "daemon/store/digest.h"
 #include "lib/base/json.h"
 #include "lib/registry/registry.h"
 

@@ -10,8 +10,8 @@
 #include "daemon/scan/scan.h"
 #include "daemon/scan/settle.h"
 #include "lib/base/json.h"
-#include "lib/select/select.h"
 #include "lib/base/text.h"
+#include "lib/select/select.h"
 
 /* ---- List ---- */
 

@@ -9,8 +9,8 @@
 
 #include "daemon/daemon.h"
 #include "daemon/event.h"
-#include "daemon/scan/loaded.h"
 #include "daemon/options.h"
+#include "daemon/scan/loaded.h"
 #include "daemon/scan/scan.h"
 #include "daemon/scan/settle.h"
 #include "daemon/socket/wait.h"

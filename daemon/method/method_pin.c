@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/state/change.h"
 #include "daemon/daemon.h"
-#include "daemon/state/pinned.h"
 #include "daemon/scan/settle.h"
+#include "daemon/state/change.h"
+#include "daemon/state/pinned.h"
 #include "lib/base/json.h"
 #include "lib/select/override.h"
 #include "lib/select/query.h"

@@ -9,8 +9,8 @@
 #include "daemon/remarks.h"
 #include "daemon/scan/settle.h"
 #include "lib/base/json.h"
-#include "lib/protocol/message.h"
 #include "lib/base/owned.h"
+#include "lib/protocol/message.h"
 #include "lib/select/select.h"
 
 static void fail_decision(struct daemon *daemon, struct call *call,

@@ -17,8 +17,8 @@
 #include "daemon/socket/wait.h"
 #include "kplug/plugin.h"
 #include "lib/base/json.h"
-#include "lib/protocol/message.h"
 #include "lib/base/place.h"
+#include "lib/protocol/message.h"
 #include "lib/table/table_read.h"
 
 /* ---- Status ---- */

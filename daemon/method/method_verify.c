@@ -6,10 +6,10 @@
 
 #include "daemon/bench/bench.h"
 #include "daemon/bench/bench_turn.h"
+#include "daemon/bench/verify_plan.h"
 #include "daemon/daemon.h"
 #include "daemon/method/method.h"
 #include "daemon/pipeline/pool.h"
-#include "daemon/bench/verify_plan.h"
 #include "lib/base/json.h"
 #include "lib/protocol/message.h"
 

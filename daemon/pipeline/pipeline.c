@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/store/cache_save.h"
-#include "daemon/scan/memory.h"
-#include "daemon/scan/stale.h"
 #include "daemon/pipeline/way.h"
 #include "daemon/pipeline/ways.h"
+#include "daemon/scan/memory.h"
+#include "daemon/scan/stale.h"
+#include "daemon/store/cache_save.h"
 #include "lib/base/file.h"
 
 enum {

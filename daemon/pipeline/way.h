@@ -11,9 +11,9 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "daemon/store/cache.h"
 #include "daemon/pipeline/lane.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/store/cache.h"
 #include "daemon/store/store.h"
 #include "lib/plugin/finding.h"
 

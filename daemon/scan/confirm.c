@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "daemon/daemon.h"
+#include "daemon/pipeline/pipeline.h"
 #include "daemon/scan/index.h"
 #include "daemon/scan/index_save.h"
-#include "daemon/pipeline/pipeline.h"
 
 static size_t gather(const struct index *index, char **plugins, size_t count,
 	struct kp_confirmed *items)

@@ -10,17 +10,17 @@
 #include <sys/stat.h>
 
 #include "daemon/daemon.h"
-#include "daemon/scan/index.h"
 #include "daemon/options.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/scan/index.h"
 #include "daemon/scan/scan.h"
 #include "daemon/scan/sighting.h"
 #include "daemon/state/state.h"
 #include "kplug/plugin.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
-#include "lib/table/table_layout.h"
 #include "lib/base/version.h"
+#include "lib/table/table_layout.h"
 
 enum { CALM_MS = 1000, BOOT_MOST = 128 };
 

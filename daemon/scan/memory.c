@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/scan/stale.h"
 #include "daemon/pipeline/ways.h"
+#include "daemon/scan/stale.h"
 
 /* Where the plugin is or would be. */
 static size_t place(const struct memory *memory, const char *plugin)

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <uv.h>
 
-#include "daemon/scan/confirm.h"
 #include "daemon/daemon.h"
+#include "daemon/options.h"
 #include "daemon/pipeline/failures.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/scan/confirm.h"
 #include "daemon/scan/index.h"
 #include "daemon/scan/news.h"
-#include "daemon/options.h"
-#include "daemon/pipeline/pipeline.h"
 #include "daemon/scan/survey.h"
 #include "daemon/scan/watch.h"
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "daemon/socket/call.h"
 #include "daemon/daemon.h"
+#include "daemon/socket/call.h"
 #include "daemon/socket/outbox.h"
 #include "daemon/socket/wire.h"
 #include "lib/protocol/frame.h"

@@ -11,13 +11,13 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "daemon/daemon.h"
+#include "daemon/options.h"
 #include "daemon/socket/client.h"
 #include "daemon/socket/company.h"
-#include "daemon/daemon.h"
-#include "daemon/state/lock.h"
-#include "daemon/options.h"
 #include "daemon/socket/role.h"
 #include "daemon/socket/room.h"
+#include "daemon/state/lock.h"
 #include "lib/base/file.h"
 
 enum {

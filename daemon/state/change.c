@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
-#include "daemon/state/decision.h"
 #include "daemon/event.h"
 #include "daemon/method/method.h"
+#include "daemon/state/decision.h"
 #include "daemon/state/state.h"
 
 enum { REASON_MOST = 512 };

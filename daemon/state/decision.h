@@ -6,8 +6,8 @@
 #ifndef KP_DAEMON_DECISION_H
 #define KP_DAEMON_DECISION_H
 
-#include "lib/registry/decisions.h"
 #include "lib/base/diag.h"
+#include "lib/registry/decisions.h"
 
 struct daemon;
 

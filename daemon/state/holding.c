@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
-#include "lib/registry/decisions.h"
 #include "lib/base/json.h"
+#include "lib/registry/decisions.h"
 #include "lib/table/table.h"
 
 /* The state of a kernel that can be off by itself, with its own reason. */

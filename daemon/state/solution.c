@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "daemon/application/attached.h"
-#include "daemon/state/change.h"
 #include "daemon/daemon.h"
 #include "daemon/method/method.h"
+#include "daemon/state/change.h"
 #include "lib/base/json.h"
 #include "lib/select/override.h"
 #include "lib/select/query.h"

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <uv.h>
 
-#include "lib/registry/decisions.h"
 #include "lib/base/diag.h"
+#include "lib/registry/decisions.h"
 
 struct state;
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/state/aside.h"
 #include "daemon/scan/index.h"
+#include "daemon/state/aside.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/table/table_layout.h"

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/registry/decisions.h"
 #include "lib/base/diag.h"
+#include "lib/registry/decisions.h"
 
 extern const char state_decisions_name[], state_old_name[], state_table_name[],
 	state_index_name[];

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/store/digest.h"
 #include "daemon/scan/stamp.h"
+#include "daemon/store/digest.h"
 #include "lib/base/diag.h"
 
 /* Kept when not used: one entry a file, one verdict a key. */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "daemon/store/cache.h"
 #include "daemon/pipeline/lane.h"
+#include "daemon/store/cache.h"
 
 struct cache_save {
 	struct lane *lane;

@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/store/digest.h"
 #include "daemon/scan/stamp.h"
+#include "daemon/store/digest.h"
 #include "lib/base/diag.h"
 
 enum {

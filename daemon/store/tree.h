@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include "daemon/store/digest.h"
 #include "daemon/scan/stamp.h"
+#include "daemon/store/digest.h"
 #include "lib/base/diag.h"
 
 /* Removes a file or a tree; 0 also when there is none. */

@@ -13,8 +13,8 @@
 #include "daemon/worker/note_elf.h"
 #include "daemon/worker/report.h"
 #include "daemon/worker/search.h"
-#include "lib/plugin/note.h"
 #include "lib/base/version.h"
+#include "lib/plugin/note.h"
 
 /* A library that is looked at. */
 struct subject {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/plugin/abi.h"
 #include "lib/base/text.h"
+#include "lib/plugin/abi.h"
 
 enum { LIST_SHOWN = 300 };
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "daemon/worker/job.h"
-#include "daemon/worker/serve.h"
 #include "daemon/worker/offline.h"
 #include "daemon/worker/process.h"
+#include "daemon/worker/serve.h"
 
 static const char usage[] =
 	"usage: plugin-worker --identify FILE   print what a plugin's library is, as "

@@ -7,9 +7,9 @@
 
 #include "daemon/worker/measure_result.h"
 #include "daemon/worker/measure_sets.h"
-#include "lib/plugin/abi.h"
 #include "lib/base/clock.h"
 #include "lib/family/element.h"
+#include "lib/plugin/abi.h"
 
 enum {
 	WARMUP = 5,

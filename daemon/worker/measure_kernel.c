@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "daemon/worker/elf_image.h"
-#include "lib/base/floats.h"
 #include "daemon/worker/note_elf.h"
-#include "lib/plugin/abi.h"
 #include "lib/base/file.h"
+#include "lib/base/floats.h"
+#include "lib/plugin/abi.h"
 
 enum { STACK = 64 << 10 };
 

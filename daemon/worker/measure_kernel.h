@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
+#include "daemon/worker/loaded.h"
 #include "daemon/worker/measure_case.h"
 #include "daemon/worker/measure_host.h"
-#include "daemon/worker/loaded.h"
 #include "daemon/worker/report.h"
 
 struct measure_kernel {

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "lib/family/element.h"
 #include "lib/base/file.h"
 #include "lib/base/owned.h"
+#include "lib/family/element.h"
 
 static int write_failed(struct kp_diag *diag)
 {

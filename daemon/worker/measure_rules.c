@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "lib/plugin/abi.h"
 #include "lib/base/json.h"
+#include "lib/plugin/abi.h"
 
 enum { SENTENCE = 512 };
 

@@ -18,10 +18,10 @@
 #include "daemon/worker/report.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/plugin/finding.h"
-#include "lib/plugin/note_check.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
+#include "lib/plugin/finding.h"
+#include "lib/plugin/note_check.h"
 
 enum { TIMEOUT_MS = 30000 };
 

@@ -11,10 +11,10 @@
 #include "daemon/worker/loaded.h"
 #include "daemon/worker/report.h"
 #include "daemon/worker/search.h"
-#include "lib/plugin/abi.h"
-#include "lib/platform/cpu.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/platform/cpu.h"
+#include "lib/plugin/abi.h"
 
 /* Where the plugin's own dlopen would look. */
 struct places {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Serves the daemon's requests for workers; knows nothing of what jobs mean. */
-#include "daemon/worker/serve.h"
 #include "daemon/worker/backtrace.h"
+#include "daemon/worker/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -60,8 +60,8 @@
 
 #include "lib/base/diag.h"
 #include "lib/family/format.h"
-#include "lib/plugin/spec.h"
 #include "lib/family/trait.h"
+#include "lib/plugin/spec.h"
 
 struct kp_arena;
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/family/family.h"
 #include "lib/base/json.h"
+#include "lib/family/family.h"
 
 enum { KP_FAMILY_PATH = 160, KP_FAMILY_FACTORS = 16, KP_FAMILY_ITEMS = 64 };
 

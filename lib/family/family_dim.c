@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/family/family_build.h"
 #include "lib/base/text.h"
+#include "lib/family/family_build.h"
 
 static const json_int_t extent_most = (json_int_t)1 << 40;
 

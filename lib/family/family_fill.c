@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/family/family_build.h"
 #include "lib/base/owned.h"
+#include "lib/family/family_build.h"
 
 /* A number, where a name is not meant: what a parameter of a fill may be. */
 enum { NUMBER = KP_JSON_NUMBER, QUANTITY = KP_JSON_NUMBER | KP_JSON_STRING };

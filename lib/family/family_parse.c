@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "lib/base/arena.h"
-#include "lib/family/family_build.h"
 #include "lib/base/hash.h"
 #include "lib/base/owned.h"
 #include "lib/base/text.h"
+#include "lib/family/family_build.h"
 
 static const struct kp_json_key family_keys[] = {
 	{"operation", KP_JSON_STRING, true},

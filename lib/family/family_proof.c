@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/family/family_build.h"
 #include "lib/base/owned.h"
+#include "lib/family/family_build.h"
 
 static const struct kp_json_key check_keys[] = {
 	{"kind", KP_JSON_STRING, true},

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lib/base/arena.h"
-#include "lib/family/family_build.h"
 #include "lib/base/owned.h"
+#include "lib/family/family_build.h"
 
 static const struct kp_json_key role_keys[] = {
 	{"name", KP_JSON_STRING, true},

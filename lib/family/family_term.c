@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/base/arena.h"
-#include "lib/family/family_build.h"
 #include "lib/base/text.h"
+#include "lib/family/family_build.h"
 
 void *kp_reading_array(struct kp_reading *reading, size_t count, size_t width)
 {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/family/element.h"
 #include "lib/base/random.h"
+#include "lib/family/element.h"
 #include "lib/family/tensor.h"
 
 /* What a kind of fill draws from. Parameters that it does not have are 0. */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "kplug/plugin.h"
-#include "lib/family/format.h"
 #include "lib/base/text.h"
+#include "lib/family/format.h"
 
 static const struct {
 	const char *name;

@@ -2,9 +2,9 @@
 /* Named extents, and what they come to: values, derived values and work. */
 #include <string.h>
 
-#include "lib/family/family.h"
 #include "lib/base/json.h"
 #include "lib/base/text.h"
+#include "lib/family/family.h"
 
 static const json_int_t extent_most = (json_int_t)1 << 40;
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
-#include "lib/host/attach_state.h"
 #include "lib/base/place.h"
+#include "lib/host/attach_state.h"
 
 enum {
 	OPEN_MS = 10000,

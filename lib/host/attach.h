@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "kplug/host.h"
-#include "lib/host/control.h"
 #include "lib/base/diag.h"
+#include "lib/host/control.h"
 #include "lib/table/table.h"
 
 struct kp_attach;

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/protocol/client.h"
 #include "lib/host/attach.h"
 #include "lib/host/pages.h"
 #include "lib/host/view.h"
+#include "lib/protocol/client.h"
 
 enum { KP_BOOT_TEXT = 64 };
 

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "lib/plugin/abi.h"
 #include "lib/host/fault.h"
 #include "lib/host/plan.h"
 #include "lib/host/profile.h"
 #include "lib/host/resolve.h"
+#include "lib/plugin/abi.h"
 
 void kp_call_ready(const struct kp_inner_site *site, struct kp_call *call)
 {

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/plugin/abi.h"
 #include "lib/base/floats.h"
+#include "lib/base/text.h"
 #include "lib/host/bundle.h"
 #include "lib/host/services.h"
-#include "lib/base/text.h"
+#include "lib/plugin/abi.h"
 
 enum { LIST_SHOWN = 300, WORDS = 400 };
 

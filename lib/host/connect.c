@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
-#include "lib/host/attach_state.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
+#include "lib/host/attach_state.h"
 
 enum { PASSWD_BYTES = 4096, FIRST_FDS = 3 };
 

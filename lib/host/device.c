@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/owned.h"
 #include "lib/host/fault.h"
 #include "lib/host/handle.h"
-#include "lib/base/owned.h"
 
 enum { UUID_TEXT = 48 };
 

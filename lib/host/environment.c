@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/table/table_read.h"
 #include "lib/base/text.h"
+#include "lib/table/table_read.h"
 
 static const char PREFIX[] = "KPLUG_OVERRIDE_";
 static const char BLANKS[] = " \t\n\r";

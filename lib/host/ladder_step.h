@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/host/ladder.h"
 #include "lib/family/trait.h"
+#include "lib/host/ladder.h"
 
 enum { KP_NO_DIM = -1, KP_FACTORS = 8 };
 

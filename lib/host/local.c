@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/owned.h"
 #include "lib/host/fault.h"
 #include "lib/host/handle.h"
 #include "lib/plugin/note_check.h"
-#include "lib/base/owned.h"
 #include "lib/table/table_read.h"
 
 static const char PLUGIN[] = "local";

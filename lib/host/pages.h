@@ -6,8 +6,8 @@
 #ifndef KP_LIB_HOST_PAGES_H
 #define KP_LIB_HOST_PAGES_H
 
-#include "lib/host/control.h"
 #include "lib/base/diag.h"
+#include "lib/host/control.h"
 
 /* Zero it, slots_fd -1. */
 struct kp_pages {

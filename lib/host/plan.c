@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/plugin/abi.h"
 #include "lib/host/call.h"
 #include "lib/host/fault.h"
 #include "lib/host/hold.h"
+#include "lib/plugin/abi.h"
 
 struct kp_plan {
 	struct kp_plan *next; /* of the handle */

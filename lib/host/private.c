@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/host/attach_state.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
+#include "lib/host/attach_state.h"
 
 extern char **environ;
 

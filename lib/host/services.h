@@ -5,8 +5,8 @@
 
 #include "kplug/host.h"
 #include "lib/base/diag.h"
-#include "lib/host/log.h"
 #include "lib/base/parallel.h"
+#include "lib/host/log.h"
 
 struct kp_services {
 	struct kp_host host;

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/host/fault.h"
-#include "lib/host/named.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
+#include "lib/base/text.h"
+#include "lib/host/fault.h"
+#include "lib/host/named.h"
 #include "lib/select/query.h"
 #include "lib/table/table_read.h"
-#include "lib/base/text.h"
 
 static const int64_t EXTENT_MOST = INT64_C(1) << 40;
 

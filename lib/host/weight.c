@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/plugin/abi.h"
 #include "lib/host/call.h"
 #include "lib/host/fault.h"
 #include "lib/host/hold.h"
 #include "lib/host/resolve.h"
+#include "lib/plugin/abi.h"
 
 struct kp_weight {
 	struct kp_handle *handle;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/owned.h"
 #include "lib/host/fault.h"
 #include "lib/host/resolve.h"
-#include "lib/base/owned.h"
 #include "lib/select/select.h"
 
 enum { WAIT_MS = 50 };

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
-#include "lib/platform/platform_build.h"
 #include "lib/base/text.h"
+#include "lib/platform/platform_build.h"
 
 enum { NUMBER_BYTES = 32, ADDRESS_BYTES = 32, PCI_DEVICES = 65536 };
 /* PCI class codes: base class, and sub-class of a processing accelerator. */

@@ -7,8 +7,8 @@
 
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
-#include "lib/platform/platform_build.h"
 #include "lib/base/text.h"
+#include "lib/platform/platform_build.h"
 
 enum { PATH_BYTES = 64 };
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/platform/cpu.h"
 #include "lib/base/owned.h"
-#include "lib/platform/platform_build.h"
 #include "lib/base/text.h"
+#include "lib/platform/cpu.h"
+#include "lib/platform/platform_build.h"
 
 enum { NAME_BYTES = 64 };
 

@@ -11,8 +11,8 @@
 
 #include "lib/base/file.h"
 #include "lib/base/owned.h"
-#include "lib/platform/platform_build.h"
 #include "lib/base/text.h"
+#include "lib/platform/platform_build.h"
 
 enum { TEXT_BYTES = 4096, PATH_BYTES = 4096 };
 

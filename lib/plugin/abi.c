@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/plugin/spec.h"
 #include "lib/base/text.h"
+#include "lib/plugin/spec.h"
 
 enum { OBJECT_BYTES = 64, NAME_MOST = 64 };
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "lib/plugin/spec.h"
 #include "lib/base/text.h"
+#include "lib/plugin/spec.h"
 
 enum { WARNINGS_MOST = 256, MESSAGE = 1024 };
 

@@ -10,8 +10,8 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/json.h"
-#include "lib/plugin/spec.h"
 #include "lib/base/text.h"
+#include "lib/plugin/spec.h"
 
 static const struct kp_json_key manifest_keys[] = {
 	{"library", KP_JSON_STRING, true},

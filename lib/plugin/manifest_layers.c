@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
-#include "lib/plugin/manifest.h"
 #include "lib/base/text.h"
+#include "lib/plugin/manifest.h"
 
 static const char SUFFIX[] = ".json";
 static const char NOTHING[] = "/dev/null";

@@ -8,8 +8,8 @@
 
 #include "kplug/plugin.h"
 #include "lib/base/json.h"
-#include "lib/plugin/note_read.h"
 #include "lib/base/owned.h"
+#include "lib/plugin/note_read.h"
 
 static const json_int_t ABI_MOST = UINT32_MAX;
 

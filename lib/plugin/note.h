@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #include "lib/base/diag.h"
-#include "lib/plugin/spec.h"
 #include "lib/base/version.h"
+#include "lib/plugin/spec.h"
 
 enum {
 	KP_NOTE_STRINGS = 256, /* in one array: signatures, tags, features, ... */

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "lib/plugin/note.h"
-#include "lib/plugin/note_read.h"
 #include "lib/base/owned.h"
 #include "lib/base/text.h"
+#include "lib/plugin/note.h"
+#include "lib/plugin/note_read.h"
 
 enum { SONAME_MOST = 255, ANY_TYPE = ~0 };
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "lib/plugin/note.h"
 #include "lib/base/text.h"
+#include "lib/plugin/note.h"
 
 const char *kp_note_path(char path[KP_NOTE_PATH], const char *parent, const char *key)
 {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/plugin/abi.h"
 #include "lib/base/text.h"
+#include "lib/plugin/abi.h"
 
 static const char *const names[] = {
 	[KP_OK] = "KP_OK",

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "lib/registry/registry_plugin.h"
 #include "lib/base/text.h"
+#include "lib/registry/registry_plugin.h"
 
 /* A file as identify saw it. The note is read only when it is a right one. */
 struct seen {

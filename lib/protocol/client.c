@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/protocol/dial.h"
-#include "lib/protocol/descriptors.h"
 #include "lib/base/file.h"
-#include "lib/protocol/frame.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
+#include "lib/protocol/descriptors.h"
+#include "lib/protocol/dial.h"
+#include "lib/protocol/frame.h"
 #include "lib/protocol/send.h"
 
 struct kp_client {

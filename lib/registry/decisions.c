@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/registry/decisions_kind.h"
 #include "lib/base/sorted.h"
+#include "lib/registry/decisions_kind.h"
 
 static struct kp_sorted disabled_list(const struct kp_decisions *d)
 {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/registry/decisions.h"
-#include "lib/registry/decisions_sum.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
+#include "lib/registry/decisions.h"
+#include "lib/registry/decisions_sum.h"
 
 enum { FORMAT = 1, PATH_BYTES = 64 };
 static const char format_prefix[] = "kplug-decisions/";

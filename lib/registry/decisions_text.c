@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/registry/decisions_sum.h"
 #include "lib/base/json.h"
+#include "lib/registry/decisions_sum.h"
 
 /* What a decision says more once its library is known: digest and package, with keys. */
 enum { IDENTITY_BYTES = 320 };

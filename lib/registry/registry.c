@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "lib/registry/registry_plugin.h"
 #include "lib/base/text.h"
+#include "lib/registry/registry_plugin.h"
 
 struct kp_registry *kp_registry_new(const struct kp_families *families,
 	const struct kp_platform *platform, const struct kp_version *host,

@@ -26,13 +26,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/registry/decisions.h"
 #include "lib/base/diag.h"
 #include "lib/family/family.h"
+#include "lib/platform/platform.h"
 #include "lib/plugin/manifest.h"
 #include "lib/plugin/note.h"
-#include "lib/platform/platform.h"
 #include "lib/plugin/verdict.h"
+#include "lib/registry/decisions.h"
 
 struct kp_registry;
 struct kp_table;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/plugin/note_check.h"
-#include "lib/registry/registry_plugin.h"
 #include "lib/plugin/told.h"
+#include "lib/registry/registry_plugin.h"
 
 /* What a verdict brings, before any of it is in the registry. */
 struct catch

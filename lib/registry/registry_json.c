@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "lib/registry/registry_plugin.h"
 #include "lib/plugin/told.h"
+#include "lib/registry/registry_plugin.h"
 
 static json_t *member_or_null(const json_t *object, const char *key)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/registry/registry_plugin.h"
 #include "lib/plugin/told.h"
+#include "lib/registry/registry_plugin.h"
 
 bool kp_plugin_is_valid(const struct kp_plugin *plugin)
 {

@@ -2,8 +2,8 @@
 /* Does one of the devices have what the kernel needs? */
 #include <stdio.h>
 
-#include "lib/select/predicate.h"
 #include "lib/base/text.h"
+#include "lib/select/predicate.h"
 
 /* How far a device got; the one that got furthest is named in the explanation. */
 enum progress {

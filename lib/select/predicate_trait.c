@@ -2,8 +2,8 @@
 /* Does the kernel accept the values of traits, dims and derived values? */
 #include <stdio.h>
 
-#include "lib/select/predicate.h"
 #include "lib/base/text.h"
+#include "lib/select/predicate.h"
 
 /* As kp_trait_accepts, on records: the same answers without decoding. */
 static bool is_in(const struct kp_query *query, const unsigned char *trait,

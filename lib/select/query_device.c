@@ -2,8 +2,8 @@
 /* The devices of a query: the table's own, or those of a platform that is asked for. */
 #include <string.h>
 
-#include "lib/select/query.h"
 #include "lib/base/text.h"
+#include "lib/select/query.h"
 
 /* A device by its id, or all of a kind; NULL: all. */
 static bool is_wanted(const char *wanted, const char *id, enum kp_device_kind kind)

@@ -2,8 +2,8 @@
 /* What a family of a table knows by name, and what somebody may have meant. */
 #include <string.h>
 
-#include "lib/select/query.h"
 #include "lib/base/text.h"
+#include "lib/select/query.h"
 
 enum { NAMES_OFFERED = 160 };
 

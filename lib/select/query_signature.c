@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "lib/select/query.h"
 #include "lib/base/text.h"
+#include "lib/select/query.h"
 
 /* One operand of a canonical text. */
 struct operand {

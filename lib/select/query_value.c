@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/select/query.h"
 #include "lib/base/text.h"
+#include "lib/select/query.h"
 
 static int too_many(const struct kp_query *query, struct kp_diag *diag)
 {

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/family/format.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
+#include "lib/base/text.h"
+#include "lib/family/format.h"
 #include "lib/select/request_trait.h"
 #include "lib/select/select.h"
 #include "lib/table/table_read.h"
-#include "lib/base/text.h"
 
 static const struct kp_json_key keys[] = {
 	{"operation", KP_JSON_STRING, true},

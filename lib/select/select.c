@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/select/override.h"
 #include "lib/select/predicate.h"
 #include "lib/select/rank.h"
 #include "lib/table/table_read.h"
-#include "lib/base/text.h"
 
 static const char *const objective_names[KP_OBJECTIVES] = {
 	[KP_OBJECTIVE_DEFAULT] = "default",

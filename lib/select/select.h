@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/registry/decisions.h"
 #include "lib/base/diag.h"
 #include "lib/family/family.h"
 #include "lib/platform/platform.h"
+#include "lib/registry/decisions.h"
 #include "lib/table/table.h"
 
 enum kp_objective {

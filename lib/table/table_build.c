@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/select/select.h"
 #include "lib/base/text.h"
+#include "lib/select/select.h"
 
 enum { CLEAN_BYTES = 2048 };
 

@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/registry/decisions.h"
 #include "lib/base/diag.h"
-#include "lib/family/family.h"
 #include "lib/base/intern.h"
+#include "lib/family/family.h"
 #include "lib/platform/platform.h"
 #include "lib/plugin/spec.h"
-#include "lib/table/table_layout.h"
 #include "lib/plugin/verdict.h"
+#include "lib/registry/decisions.h"
+#include "lib/table/table_layout.h"
 
 /* A section a run of bytes. Zero it first. */
 struct kp_build {

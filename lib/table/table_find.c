@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/table/table_read.h"
 #include "lib/base/text.h"
+#include "lib/table/table_read.h"
 
 enum { LISTED_BYTES = 512, NAMES_OFFERED = 4096 };
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/table/table_layout.h"
 #include "lib/base/text.h"
+#include "lib/table/table_layout.h"
 
 /* What a field holds, and with it what is true of its value. */
 enum field_kind {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/select/select.h"
 #include "lib/base/text.h"
+#include "lib/select/select.h"
 
 uint64_t kp_table_generation(const struct kp_table *table)
 {

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/protocol/client.h"
 #include "lib/host/attach.h"
+#include "lib/protocol/client.h"
 
 enum { TIMEOUT_MS = 30000, SAMPLES_MOST = 100000, WARM = 10 };
 

@@ -20,9 +20,9 @@
 #include <time.h>
 
 #include "kplug/plugin.h"
-#include "lib/family/element.h"
 #include "lib/base/parallel.h"
 #include "lib/base/random.h"
+#include "lib/family/element.h"
 
 enum { PAIRS = 31, PAIRS_MOST = 10000, ALIGN = 64, SKIPPED = 77 };
 

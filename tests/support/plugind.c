@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/protocol/client.h"
 #include "lib/base/clock.h"
+#include "lib/protocol/client.h"
 
 extern char **environ;
 
