@@ -35,6 +35,7 @@ const struct command *const commands[] = {
 	&unload_command,
 	&monitor_command,
 	&clients_command,
+	&incidents_command,
 	&fingerprint_command,
 	&diff_command,
 	&status_command,

@@ -34,6 +34,7 @@ extern const struct command devices_command;
 extern const struct command pin_command, unpin_command, pins_command, monitor_command,
 	load_command, unload_command, logs_command;
 extern const struct command clients_command, fingerprint_command, diff_command;
+extern const struct command incidents_command;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct command *const commands[];

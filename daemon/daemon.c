@@ -13,6 +13,7 @@
 #include "daemon/application/control.h"
 #include "daemon/devices.h"
 #include "daemon/event.h"
+#include "daemon/incident/incidents.h"
 #include "daemon/log_change.h"
 #include "daemon/monitor.h"
 #include "daemon/options.h"
@@ -159,6 +160,7 @@ static void close_everything(struct daemon *daemon)
 	server_close(daemon->server);
 	daemon->server = NULL;
 	attached_close(daemon->attached);
+	incidents_close(daemon->incidents);
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
 	scan_close(daemon->scan);
@@ -193,6 +195,7 @@ static void daemon_finish(struct daemon *daemon)
 	monitors_free(daemon->monitors);
 	events_free(daemon->events);
 	attached_free(daemon->attached);
+	incidents_free(daemon->incidents);
 	generation_finish(&daemon->generation);
 	control_free(daemon->control);
 	kp_registry_free(daemon->registry);
@@ -388,7 +391,9 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 	daemon->monitors = daemon->events ? monitors_new(daemon) : NULL;
 	daemon->failures = json_object();
 	daemon->attached = attached_new(daemon);
-	if (!daemon->monitors || !daemon->failures || !daemon->attached)
+	daemon->incidents = incidents_new(daemon);
+	if (!daemon->monitors || !daemon->failures || !daemon->attached ||
+		!daemon->incidents)
 		return kp_diag_no_memory(diag);
 	daemon->control = control_new(events_boot(daemon->events), diag);
 	daemon->generation.control = daemon->control;
@@ -409,6 +414,7 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0)
 		return DAEMON_FAILED;
 	start_watch(daemon);
+	incidents_load(daemon->incidents, &daemon->warnings);
 	log_warnings(daemon, &daemon->warnings);
 	log_warnings(daemon, &daemon->lost);
 	devices_start(daemon->devices);

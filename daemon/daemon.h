@@ -25,6 +25,7 @@ struct control;
 struct devices;
 struct events;
 struct idl;
+struct incidents;
 struct index;
 struct index_save;
 struct monitors;
@@ -53,6 +54,7 @@ struct daemon {
 	struct events *events;
 	struct control *control;
 	struct attached *attached;
+	struct incidents *incidents;
 	struct monitors *monitors;
 	struct state *state;
 	struct index_save *index;

@@ -11,7 +11,7 @@ from pluginctl import LIMIT_S, PLUGINCTL, Case, call, environment
 COMMANDS = (
     "list info kernels devices select why bench verify disable enable is-enabled mask unmask "
     "pin unpin pins reload retry cat new install uninstall schema logs load unload "
-    "monitor clients fingerprint diff status version help"
+    "monitor clients incidents fingerprint diff status version help"
 ).split()
 
 

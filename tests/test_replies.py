@@ -84,6 +84,7 @@ class Replies(unittest.TestCase):
         self.check("reply.Unload", "unload", "zz")
         self.check("reply.Logs", "logs", "broken")
         self.check("reply.Clients", "clients")
+        self.check("reply.Incidents", "incidents")
         self.check("reply.Fingerprint", "fingerprint")
 
     def test_what_pluginctl_composes_itself_is_as_published(self):

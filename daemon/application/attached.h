@@ -51,6 +51,12 @@ int attached_enter(struct attached *attached, struct call *call, const char *nam
 int attached_may_overtake(struct attached *attached, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/* What the application of this process and user is called, borrowed; NULL: none is. */
+const char *attached_name(const struct attached *attached, pid_t pid, unsigned uid);
+/* Has this user still some reports free, of so many a minute? Code busy. */
+int attached_may_report(struct attached *attached, pid_t pid, unsigned uid,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 /* There may be a newer table: it is pushed from the loop. */
 void attached_follow(struct attached *attached);
 /* The registry has changed: a table is published soon, for those who are here. */

@@ -24,6 +24,8 @@ struct application {
 	uint64_t sent;	  /* the generation of the last view it was sent */
 	uint64_t sent_ms; /* of uv_now */
 	uint64_t gone_ms;
+	uint64_t reports_ms; /* when the first of these was */
+	unsigned reports;
 	bool behind; /* has not read the one before */
 };
 

@@ -34,6 +34,7 @@ struct file {
 	const char *name;
 	mode_t mode;
 	bool durable, busy;
+	bool has_old;	/* the one before is kept, too */
 	bool keeps_old; /* of the write under way: the file before it has no fault */
 	void *bytes;	/* being written */
 	size_t size;
@@ -49,7 +50,7 @@ struct state {
 	int dir;
 	char *path;
 	struct lock lock;
-	struct file decisions, table, index;
+	struct file decisions, table, index, incidents;
 	uv_timer_t delay;
 	bool is_good; /* decisions.json has no fault */
 	bool has_timer, closing;
@@ -93,6 +94,8 @@ static void state_free(struct state *state)
 	free(state->table.next_bytes);
 	free(state->index.bytes);
 	free(state->index.next_bytes);
+	free(state->incidents.bytes);
+	free(state->incidents.next_bytes);
 	free(state->path);
 	free(state);
 }
@@ -110,9 +113,14 @@ int state_open(uv_loop_t *loop, const char *path, bool system, struct state **ou
 		.decisions = {.state = state,
 			.name = state_decisions_name,
 			.mode = 0600,
-			.durable = true},
+			.durable = true,
+			.has_old = true},
 		.table = {.state = state, .name = state_table_name, .mode = 0644},
-		.index = {.state = state, .name = state_index_name, .mode = 0600}};
+		.index = {.state = state, .name = state_index_name, .mode = 0600},
+		.incidents = {.state = state,
+			.name = state_incidents_name,
+			.mode = 0600,
+			.durable = true}};
 	if (!state->path)
 		kp_diag_no_memory(diag);
 	if (!state->path || open_dir(state, system, diag) < 0 ||
@@ -161,6 +169,20 @@ void state_index_is_damaged(
 		"; every plugin is looked at, and it is made anew", warnings);
 }
 
+char *state_incidents(struct state *state, size_t *size, struct kp_diags *warnings)
+{
+	const struct state_place place = {state->dir, state->path};
+	return state_read_incidents(&place, size, warnings);
+}
+
+void state_incidents_are_damaged(
+	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings)
+{
+	const struct state_place place = {state->dir, state->path};
+	state_set_aside(&place, state_incidents_name, diag,
+		"; what is quarantined stays so", warnings);
+}
+
 /* ---- writing ---- */
 
 static void write_next(struct file *file);
@@ -196,7 +218,7 @@ static void tell(struct done *done, const struct kp_diag *diag)
 static void free_if_closed(struct state *state)
 {
 	if (state->closing && !state->has_timer && !state->decisions.busy &&
-		!state->table.busy && !state->index.busy)
+		!state->table.busy && !state->index.busy && !state->incidents.busy)
 		state_free(state);
 }
 
@@ -213,7 +235,7 @@ static void on_written(uv_work_t *work, int status)
 	file->bytes = NULL;
 	file->waiting = NULL;
 	file->busy = false;
-	if (file->durable && !failed)
+	if (file->has_old && !failed)
 		file->state->is_good = true;
 	write_next(file);
 	tell(done, failed ? &diag : NULL);
@@ -230,7 +252,7 @@ static void write_next(struct file *file)
 	file->next_bytes = NULL;
 	file->next_waiting = NULL;
 	file->busy = true;
-	file->keeps_old = file->durable && file->state->is_good;
+	file->keeps_old = file->has_old && file->state->is_good;
 	file->work.data = file;
 	(void)uv_queue_work(file->state->loop, &file->work, write_now, on_written);
 }
@@ -293,6 +315,12 @@ void state_keep_index(struct state *state, void *bytes, size_t size)
 {
 	replace_next(&state->index, bytes, size);
 	write_next(&state->index);
+}
+
+void state_keep_incidents(struct state *state, char *text, size_t size)
+{
+	replace_next(&state->incidents, text, size);
+	write_next(&state->incidents);
 }
 
 static void on_timer_closed(uv_handle_t *handle)

@@ -68,6 +68,16 @@ void *state_index(struct state *state, size_t *size, struct kp_diags *warnings);
 void state_index_is_damaged(
 	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings);
 
+/*
+ * Writes incidents.json (daemon/incident/incidents.h), durably: takes its text. Later
+ * ones take the place of what waits.
+ */
+void state_keep_incidents(struct state *state, char *text, size_t size);
+/* The last text, malloc'ed and terminated, or NULL, as state_index does it. */
+char *state_incidents(struct state *state, size_t *size, struct kp_diags *warnings);
+void state_incidents_are_damaged(
+	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings);
+
 /* Waits for what is under way, lets go of the lock and frees. NULL is fine. */
 void state_close(struct state *state);
 

@@ -19,6 +19,7 @@ const char state_decisions_name[] = "decisions.json";
 const char state_old_name[] = "decisions.json.old";
 const char state_table_name[] = "table";
 const char state_index_name[] = "index";
+const char state_incidents_name[] = "incidents.json";
 
 /* Says what is wrong with a file, and what became of it and of what it said. */
 static void say_damaged(const struct state_place *place, const char *name,
@@ -247,18 +248,18 @@ int state_read_table(const struct state_place *place, void **bytes, size_t *size
 	return 0;
 }
 
-/* Nothing is lost with it but time. */
-void *state_read_index(
-	const struct state_place *place, size_t *size, struct kp_diags *warnings)
+/* What the daemon can do without: what is wrong with it is a warning. */
+static char *read_spare(const struct state_place *place, const char *name, size_t most,
+	size_t *size, struct kp_diags *warnings)
 {
 	struct kp_diag why;
 	char *text = NULL;
 
-	switch (read_content(place, state_index_name, INDEX_MOST, &text, size, &why)) {
+	switch (read_content(place, name, most, &text, size, &why)) {
 	case PRESENT:
 		return text;
 	case DAMAGED:
-		state_set_aside(place, state_index_name, &why, "", warnings);
+		state_set_aside(place, name, &why, "", warnings);
 		return NULL;
 	case FAILED:
 		kp_diags_add(warnings, &why);
@@ -267,4 +268,16 @@ void *state_read_index(
 		break;
 	}
 	return NULL;
+}
+
+void *state_read_index(
+	const struct state_place *place, size_t *size, struct kp_diags *warnings)
+{
+	return read_spare(place, state_index_name, INDEX_MOST, size, warnings);
+}
+
+char *state_read_incidents(
+	const struct state_place *place, size_t *size, struct kp_diags *warnings)
+{
+	return read_spare(place, state_incidents_name, KP_JSON_BYTES, size, warnings);
 }

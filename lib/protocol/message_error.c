@@ -7,6 +7,7 @@
 
 static const char *const not_found[] = {
 	"no_such_device",
+	"no_such_incident",
 	"no_such_kernel",
 	"no_such_plugin",
 	"no_such_solution",
@@ -80,6 +81,7 @@ static const char *const argument[] = {
 	"bad_name",
 	"bad_operation",
 	"bad_platform",
+	"bad_report",
 	"bad_shape",
 	"bad_signature",
 	"bad_since",
@@ -121,6 +123,7 @@ static const char *const failed[] = {
 	"bad_decisions",
 	"bad_families_dir",
 	"bad_family",
+	"bad_incidents",
 	"bad_index",
 	"bad_interface",
 	"bad_job",
