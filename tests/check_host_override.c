@@ -358,6 +358,13 @@ static int run_own(const struct kp_call *call)
 	return KP_OK;
 }
 
+static int refuse(const struct kp_call *call)
+{
+	(void)call;
+	return KP_CANCELLED;
+}
+
+static const struct kp_kernel refusing = {KP_SIZED(struct kp_kernel), .run = refuse};
 static const struct kp_kernel own = {KP_SIZED(struct kp_kernel), .run = run_own};
 static const char note[] =
 	"{\"name\":\"mine\",\"operation\":\"gemm/mm\",\"priority\":19,"
@@ -382,6 +389,10 @@ START_TEST(a_function_of_the_application_is_ranked_and_called_like_any_kernel)
 	runs(site, usual);
 	ck_assert(product_run(site, &product));
 	ck_assert_int_eq(own_calls, 1);
+	/* Its name given again: to another function. */
+	must(kp_local_add(handle, note, &refusing, &error));
+	ck_assert_int_eq(kp_run(site, &product.call), KP_CANCELLED);
+	must(kp_local_remove(handle, "mine", &error));
 	product_finish(&product);
 	product_finish(&small);
 }

@@ -67,6 +67,17 @@ static const struct kp_inner_rung *find(const struct kp_inner_site *site,
 	return rung;
 }
 
+/* A local kernel's: another function may have had its name before. */
+static const struct kp_inner_rung *find_loaded(
+	const struct kp_inner_site *site, const struct kp_loaded *loaded)
+{
+	const struct kp_inner_rung *rung = site->rungs;
+
+	while (rung && rung->loaded != loaded)
+		rung = rung->next;
+	return rung;
+}
+
 static struct kp_inner_rung *make(const char *name, const char *stored, uint64_t value)
 {
 	struct kp_inner_rung *rung = calloc(1, sizeof(*rung));
@@ -92,14 +103,19 @@ int kp_rung_get(struct kp_inner_site *site, const struct kp_sight *sight, size_t
 	const struct kp_loaded *loaded;
 
 	(void)kp_table_kernel_id(table, kernel, name, sizeof(name));
-	*got = find(site, name, stored, value);
+	bool local = kp_local_is(table, kernel);
+	*got = local ? NULL : find(site, name, stored, value);
 	if (*got)
 		return 0;
-	bool local = kp_local_is(table, kernel);
 	if ((local ? kp_local_load(
 			     site->handle, name, &site->device->device, &loaded, diag)
 		   : load(site, table, kernel, &loaded, diag)) < 0)
 		return -1;
+	*got = local ? find_loaded(site, loaded) : NULL;
+	if (*got) {
+		kp_code_drop(loaded, 0);
+		return 0;
+	}
 	struct kp_inner_rung *rung = make(name, stored, value);
 	if (!rung) {
 		kp_code_drop(loaded, 0);
