@@ -13,6 +13,7 @@ static void contract_free(struct kp_contract *contract)
 		return;
 	if (contract->described)
 		kp_family_finish(&contract->family);
+	free(contract->text);
 	free(contract->operation);
 	free(contract);
 }
@@ -20,12 +21,11 @@ static void contract_free(struct kp_contract *contract)
 static int read_family(
 	struct kp_contract *contract, const json_t *family, struct kp_diag *diag)
 {
-	owned_text text = json_dumps(family, JSON_COMPACT);
-
-	if (!text)
+	contract->text = json_dumps(family, JSON_COMPACT);
+	if (!contract->text)
 		return kp_diag_no_memory(diag);
-	if (kp_family_parse(
-		    text, strlen(text), contract->operation, &contract->family, diag) < 0)
+	if (kp_family_parse(contract->text, strlen(contract->text), contract->operation,
+		    &contract->family, diag) < 0)
 		return -1;
 	contract->described = true;
 	return 0;

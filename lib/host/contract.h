@@ -12,6 +12,7 @@ struct kp_contract {
 	struct kp_contract *next;
 	bool described; /* false: kernels have the operation, no family does */
 	struct kp_family family;
+	char *text; /* its file's content, compact; NULL: not described */
 	char *operation;
 };
 

@@ -116,8 +116,7 @@ static int read_signature(struct kp_inner_site *site, struct kp_diag *diag)
 
 /* ---- making ------------------------------------------------------------------------ */
 
-/* Nobody has the operation: says so, and which one may have been meant. */
-static int unknown(
+int kp_site_unknown(
 	const struct kp_sight *sight, const char *operation, struct kp_diag *diag)
 {
 	const struct kp_request request = {.operation = operation, .any_signature = true};
@@ -132,7 +131,7 @@ static int find_contract(struct kp_inner_site *site, const struct kp_sight *sigh
 	struct kp_handle *handle = site->handle;
 
 	if (kp_table_operation(&sight->table, operation) == SIZE_MAX)
-		return unknown(sight, operation, diag);
+		return kp_site_unknown(sight, operation, diag);
 	(void)pthread_mutex_lock(&handle->lock);
 	site->contract =
 		kp_contract_get(&handle->contracts, handle->attach, operation, diag);

@@ -75,6 +75,10 @@ static inline void kp_site_touch(struct kp_inner_site *site)
 	__atomic_store_n(&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_SEQ_CST);
 }
 
+/* Nobody has the operation: -1, saying so, and which one may have been meant. */
+int kp_site_unknown(const struct kp_sight *sight, const char *operation,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 static inline struct kp_inner_site *kp_site_inner(struct kp_site *site)
 {
 	return (struct kp_inner_site *)site;

@@ -343,6 +343,14 @@ int kp_why(struct kp_handle *handle, const char *request, char **reply,
 void kp_free(void *memory);
 
 /*
+ * The contract of an operation as JSON, the content of its file: roles, dims, attributes
+ * and more, for programs that are not written for one operation; `null` where no family
+ * describes it, KP_INVALID with the nearest name where nobody has it. free with kp_free.
+ */
+int kp_describe(struct kp_handle *handle, const char *operation, char **family,
+	struct kp_error *error);
+
+/*
  * An override for all sites of the operation that this thread (thread != 0) or the
  * handle has from now on, until its end: kernel or solution. Scopes nest; the innermost
  * holds; they end in any order. Strength: a site's own, then scopes of the thread, then
