@@ -6,6 +6,9 @@ sysconfdir  ?= /etc
 libdir       = $(prefix)/lib
 libexecdir   = $(prefix)/libexec
 datadir      = $(prefix)/share
+# Where Debian's Python looks for modules below /usr, and below any other prefix.
+pythondir   ?= $(prefix)/lib/$(if $(filter /usr,$(prefix)),python3,python$(shell \
+	$(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))/dist-packages
 BUILD       ?= build
 VERSION     := 0.1.0
 
@@ -26,7 +29,8 @@ BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf
 	nettle-dev python3
 TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema g++ clang binutils \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	qemu-user strace util-linux procps $(if $(shell command -v rustc),,rustc)
+	qemu-user strace util-linux procps python3-numpy python3-pip python3-setuptools \
+	python3-wheel mypy $(if $(shell command -v rustc),,rustc)
 LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 FRESH_PACKAGES := debootstrap
 BENCH_PACKAGES := redis-server gstreamer1.0-tools libgstreamer1.0-dev libopenblas0-pthread
@@ -63,6 +67,7 @@ FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
 
 HEADERS     := $(wildcard lib/include/kplug/*)
+MODULE      := $(wildcard lib/python/kplug/*.py) lib/python/kplug/py.typed
 # A new plugin begins as one kernel of the reference, in files of its own.
 TEMPLATE_SRC := $(wildcard lib/templates/*) plugins/reference/plugin.json \
 	$(filter-out %/plugin.c %/kernels.h,$(wildcard plugins/reference/*.[ch]))
@@ -377,13 +382,16 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 644 lib/org.kplug.Manager.varlink $(D)$(datadir)/kplug/varlink/
 	$(INSTALL) -m 644 lib/include/kplug/plugin.h lib/include/kplug/plugin.map \
 		lib/include/kplug/host.h $(D)$(prefix)/include/kplug/
+	$(INSTALL) -d $(D)$(pythondir)/kplug
+	$(INSTALL) -m 644 $(MODULE) $(D)$(pythondir)/kplug/
 uninstall: ## remove what install put there
 	rm -f $(D)$(prefix)/bin/pluginctl $(D)$(prefix)/sbin/plugind
 	rm -f $(PLUGINS:%=$(D)$(libdir)/kplug/plugins/%.so) \
 		$(PLUGINS:%=$(D)$(libdir)/kplug/plugins.d/%.json)
 	rm -f $(D)$(libdir)/libkplug.so $(D)$(libdir)/$(SONAME) \
 		$(D)$(libdir)/libkplug.so.$(VERSION) $(D)$(libdir)/pkgconfig/kplug.pc
-	rm -rf $(D)$(libexecdir)/kplug $(D)$(datadir)/kplug $(D)$(prefix)/include/kplug
+	rm -rf $(D)$(libexecdir)/kplug $(D)$(datadir)/kplug $(D)$(prefix)/include/kplug \
+		$(D)$(pythondir)/kplug
 	-rmdir $(D)$(libdir)/pkgconfig $(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d $(D)$(libdir)/kplug \
 		$(D)$(sysconfdir)/kplug/plugins.d $(D)$(sysconfdir)/kplug 2>/dev/null
 
