@@ -281,6 +281,7 @@ static int restore_table(struct daemon *daemon, struct kp_diag *diag)
 		return 0;
 	int result = kp_registry_restore(daemon->registry, bytes, size, diag);
 	free(bytes);
+	daemon->restored = result == 0;
 	if (result == 0 && kp_registry_latest(daemon->registry, &table)) {
 		daemon->generation.number = kp_table_generation(&table);
 		daemon->known = index_load(daemon, &table);
@@ -308,8 +309,7 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 		return -1;
 	/* Most likely what was restored holds: what differs is published when asked for.
 	 */
-	if (daemon->known &&
-		kp_registry_latest(daemon->registry, &daemon->generation.table))
+	if (daemon->known && generation_resume(&daemon->generation, daemon->registry))
 		return 0;
 	return generation_publish(&daemon->generation, daemon->registry, diag);
 }

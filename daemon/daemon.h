@@ -70,6 +70,7 @@ struct daemon {
 	struct bench *bench;	  /* under way, or NULL: method_bench.c */
 	struct kp_diags warnings; /* of the start: `status` shows them */
 	struct kp_diags lost;	  /* decisions, until an operator decides anew */
+	bool restored; /* the table of the last run was in force from the start */
 	uint64_t kept; /* the generation that was last written to the state directory */
 	size_t n_signals;
 	uv_signal_t signals[3];

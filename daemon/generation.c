@@ -31,6 +31,14 @@ int generation_publish(
 	return 0;
 }
 
+bool generation_resume(struct generation *generation, const struct kp_registry *registry)
+{
+	if (!kp_registry_latest(registry, &generation->table))
+		return false;
+	control_follow(generation->control, &generation->table, generation->number);
+	return true;
+}
+
 int generation_overtake(struct generation *generation, struct kp_registry *registry,
 	uint64_t seen, struct kp_diag *diag)
 {

@@ -6,6 +6,7 @@
 #ifndef KP_DAEMON_GENERATION_H
 #define KP_DAEMON_GENERATION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,9 @@ int generation_publish(struct generation *generation, struct kp_registry *regist
 #define GENERATION_MOST (UINT64_C(1) << 53)
 int generation_overtake(struct generation *generation, struct kp_registry *registry,
 	uint64_t seen, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/* Takes what the registry restored as published already; false: it has nothing. */
+bool generation_resume(struct generation *generation, const struct kp_registry *registry);
 
 /* Keeps a text until the next generation; takes it, also when it is NULL. */
 void generation_keep(

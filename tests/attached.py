@@ -18,9 +18,12 @@ HELD, HELD_BYTES, WHAT, KERNEL = 64, 192, 8, 32  # offsets in what is told, and 
 
 
 class Application:
-    """One connection that is attached. Use it with `with`."""
+    """One connection that is attached. Use it with `with`.
 
-    def __init__(self, path, timeout=30, **parameters):
+    wait: for the first reply; otherwise `take` does.
+    """
+
+    def __init__(self, path, timeout=30, wait=True, **parameters):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.buffer = b""
         self.fds = []
@@ -29,12 +32,16 @@ class Application:
             self.socket.connect(path)
             self.socket.settimeout(timeout)
             self.send(parameters)
-            self.first = self.receive()
-            if "error" not in self.first:
-                self.map()
+            if wait:
+                self.take()
         except BaseException:
             self.close()
             raise
+
+    def take(self):
+        self.first = self.receive()
+        if "error" not in self.first:
+            self.map()
 
     def __enter__(self):
         return self

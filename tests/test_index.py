@@ -6,6 +6,7 @@ import shutil
 import time
 import unittest
 
+from attached import Application
 from harness import Daemon, wait_until, write
 
 NAMES = ["a", "b", "c"]
@@ -43,6 +44,14 @@ class Index(unittest.TestCase):
         for _ in range(3):
             self.assertEqual(self.again(), 0)
             self.assertEqual({p["state"] for p in self.daemon.plugins().values()}, {"active"})
+            self.daemon.stop()
+
+    def test_applications_attach_to_what_was_confirmed(self):
+        for _ in range(3):
+            self.assertEqual(self.again(), 0)
+            with Application(self.daemon.socket) as application:
+                self.assertNotIn("error", application.first)
+                self.assertGreater(application.generation, 0)
             self.daemon.stop()
 
     def test_a_plugin_is_told_of_as_it_was(self):

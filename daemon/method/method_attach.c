@@ -7,6 +7,7 @@
 #include "daemon/application/attached.h"
 #include "daemon/daemon.h"
 #include "daemon/event.h"
+#include "daemon/scan/settle.h"
 #include "lib/base/json.h"
 #include "lib/family/family.h"
 
@@ -30,17 +31,26 @@ static int overtake(struct daemon *daemon, const json_t *parameters, struct kp_d
 		&daemon->generation, daemon->registry, (uint64_t)seen, diag);
 }
 
-static void attach(struct daemon *daemon, struct call *call)
+static void answer_attach(struct daemon *daemon, struct call *call)
 {
 	const json_t *parameters = call_parameters(call);
 	struct kp_diag diag;
 
+	if (overtake(daemon, parameters, &diag) < 0 ||
+		attached_enter(daemon->attached, call, kp_json_text(parameters, "name"),
+			&diag) < 0)
+		call_fail(call, &diag, NULL);
+}
+
+static void attach(struct daemon *daemon, struct call *call)
+{
+	const json_t *parameters = call_parameters(call);
+
 	if (!call_wants_more(call))
 		call_fail_with(call, "org.varlink.service.ExpectedMore", json_object());
-	else if (overtake(daemon, parameters, &diag) < 0 ||
-		 attached_enter(daemon->attached, call, kp_json_text(parameters, "name"),
-			 &diag) < 0)
-		call_fail(call, &diag, NULL);
+	else
+		settle_table(daemon, call, json_object_get(parameters, "settle_ms"),
+			answer_attach);
 }
 
 static void clients(struct daemon *daemon, struct call *call)

@@ -62,6 +62,12 @@ void settle(struct daemon *daemon, struct call *call, const json_t *settle_ms,
 			has_settled, answer);
 }
 
+void settle_table(struct daemon *daemon, struct call *call, const json_t *settle_ms,
+	void (*answer)(struct daemon *daemon, struct call *call))
+{
+	settle(daemon, call, daemon->restored ? NULL : settle_ms, answer);
+}
+
 void settle_names(struct daemon *daemon, struct call *call,
 	void (*answer)(struct daemon *daemon, struct call *call))
 {

@@ -16,6 +16,13 @@ void settle(struct daemon *daemon, struct call *call, const json_t *settle_ms,
 	void (*answer)(struct daemon *daemon, struct call *call));
 
 /*
+ * The same, but at once where the table of the last run is in force: it was made when all
+ * had settled, and what differs follows.
+ */
+void settle_table(struct daemon *daemon, struct call *call, const json_t *settle_ms,
+	void (*answer)(struct daemon *daemon, struct call *call));
+
+/*
  * Runs it once the manifests have been read for the first time (no probe is
  * waited for): what is found nowhere before that may yet be there.
  */

@@ -12,7 +12,7 @@
 #include "lib/base/place.h"
 #include "lib/host/attach_state.h"
 
-enum { PASSWD_BYTES = 4096, FIRST_FDS = 3 };
+enum { PASSWD_BYTES = 4096, FIRST_FDS = 3, SETTLE_MS = 5000 };
 
 /* ---- trust --------------------------------------------------------------------- */
 
@@ -181,9 +181,11 @@ static int bring_in_force(
 
 /* ---- the whole of it ----------------------------------------------------------- */
 
+/* Half of a first scan is nothing to begin with, nor to go over to. */
 static json_t *call_json(const struct kp_attach *attach)
 {
-	json_t *call = json_pack("{s:o*}", "name", json_string(attach->options.name));
+	json_t *call = json_pack("{s:o*, s:i}", "name", json_string(attach->options.name),
+		"settle_ms", SETTLE_MS);
 
 	if (attach->pages.control) {
 		uint64_t seen = kp_control_generation(attach->pages.control);
