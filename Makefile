@@ -27,7 +27,7 @@ INSTALL     ?= install
 # ---- what must be on the machine (names of Debian packages) -----------------
 BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf-dev \
 	nettle-dev python3
-TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema g++ clang binutils \
+TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema python3-prometheus-client \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	qemu-user strace util-linux procps python3-numpy python3-pip python3-setuptools \
 	python3-wheel mypy $(if $(shell command -v rustc),,rustc)

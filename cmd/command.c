@@ -36,6 +36,7 @@ const struct command *const commands[] = {
 	&monitor_command,
 	&clients_command,
 	&incidents_command,
+	&metrics_command,
 	&fingerprint_command,
 	&diff_command,
 	&status_command,

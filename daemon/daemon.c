@@ -343,8 +343,11 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 	if (!daemon->loaded_dir)
 		return -1;
 	kp_registry_set_loaded_layer(daemon->registry, options->n_manifest_dirs);
-	daemon->pool = pool_new(&daemon->loop,
-		&(struct pool_options){.worker = options->worker, .slots = slots()});
+	daemon->pool =
+		pool_new(&daemon->loop, &(struct pool_options){.worker = options->worker,
+						.slots = slots(),
+						.ended = tallies_worker_ended,
+						.context = &daemon->tallies});
 	daemon->scan = daemon->pool ? scan_new(daemon, diag) : NULL;
 	daemon->devices = devices_new(daemon);
 	daemon->index = index_save_new(daemon);

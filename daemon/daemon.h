@@ -13,6 +13,7 @@
 #include "daemon/generation.h"
 #include "daemon/log.h"
 #include "daemon/socket/wait.h"
+#include "daemon/tally.h"
 #include "lib/base/diag.h"
 #include "lib/family/family.h"
 #include "lib/platform/platform.h"
@@ -67,7 +68,8 @@ struct daemon {
 	char *loaded_dir; /* daemon/scan/loaded.h */
 	struct watch *watch;
 	struct devices *devices;
-	struct bench *bench;	  /* under way, or NULL: method_bench.c */
+	struct bench *bench; /* under way, or NULL: method_bench.c */
+	struct tallies tallies;
 	struct kp_diags warnings; /* of the start: `status` shows them */
 	struct kp_diags lost;	  /* decisions, until an operator decides anew */
 	bool restored; /* the table of the last run was in force from the start */

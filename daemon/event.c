@@ -135,6 +135,7 @@ static struct event *begin(struct daemon *daemon, const char *kind, const char *
 
 	if (!events || daemon->closing)
 		return NULL;
+	tally_add(&daemon->tallies.events, kind);
 	struct event *event = &events->ring[++events->last % EVENTS_MOST];
 	forget(event);
 	event->sequence = events->last;

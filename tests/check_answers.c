@@ -23,7 +23,7 @@ static void teardown(void)
 
 static void keep(const char *question, const char *answer)
 {
-	answers_keep(&answers, question, strlen(question), answer, strlen(answer));
+	answers_keep(&answers, question, strlen(question), answer, strlen(answer), NULL);
 }
 
 static bool has(const char *question, const char *answer)
@@ -70,11 +70,11 @@ START_TEST(what_is_too_long_is_not_kept)
 	static char most[ANSWERS_ENTRY_BYTES + 1];
 	size_t length;
 
-	answers_keep(&answers, most, 1, most, ANSWERS_ENTRY_BYTES - 1);
+	answers_keep(&answers, most, 1, most, ANSWERS_ENTRY_BYTES - 1, NULL);
 	ck_assert_ptr_nonnull(answers_find(&answers, most, 1, &length));
 	answers_clear(&answers);
-	answers_keep(&answers, most, 1, most, ANSWERS_ENTRY_BYTES);
-	answers_keep(&answers, most, ANSWERS_ENTRY_BYTES + 1, most, 0);
+	answers_keep(&answers, most, 1, most, ANSWERS_ENTRY_BYTES, NULL);
+	answers_keep(&answers, most, ANSWERS_ENTRY_BYTES + 1, most, 0, NULL);
 	ck_assert_uint_eq(answers.bytes, 0);
 	ck_assert_ptr_null(answers_find(&answers, most, 1, &length));
 }
@@ -89,7 +89,7 @@ START_TEST(however_many_come_there_is_a_bound_and_the_last_is_there)
 
 	for (int i = 0; i < 20000; i++) {
 		int n = snprintf(question, sizeof(question), "%d", i);
-		answers_keep(&answers, question, (size_t)n, answer, sizes[_i]);
+		answers_keep(&answers, question, (size_t)n, answer, sizes[_i], NULL);
 		ck_assert_uint_le(answers.bytes, ANSWERS_BYTES);
 		ck_assert_ptr_nonnull(
 			answers_find(&answers, question, (size_t)n, &length));
@@ -105,7 +105,7 @@ START_TEST(a_thousand_different_questions_have_room)
 
 	for (int i = 0; i < 1000; i++) {
 		int n = snprintf(question, sizeof(question), "%d", i);
-		answers_keep(&answers, question, (size_t)n, question, (size_t)n);
+		answers_keep(&answers, question, (size_t)n, question, (size_t)n, NULL);
 	}
 	for (int i = 0; i < 1000; i++) {
 		int n = snprintf(question, sizeof(question), "%d", i);

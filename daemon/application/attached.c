@@ -196,6 +196,11 @@ int attached_enter(struct attached *attached, struct call *call, const char *nam
 	return 0;
 }
 
+size_t attached_count(const struct attached *attached)
+{
+	return attached->count;
+}
+
 int attached_may_overtake(struct attached *attached, struct kp_diag *diag)
 {
 	uint64_t now = uv_now(&attached->daemon->loop);

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -62,6 +63,8 @@ void attached_follow(struct attached *attached);
 /* The registry has changed: a table is published soon, for those who are here. */
 void attached_note(struct attached *attached);
 
+/* How many are connected now. */
+size_t attached_count(const struct attached *attached);
 /* An array of Client of the interface, in the order in which they came. */
 json_t *attached_json(const struct attached *attached);
 /*

@@ -264,6 +264,7 @@ int64_t incidents_add(struct incidents *incidents, const struct incident *incide
 			id = incidents->kept.next++;
 	}
 	tell(incidents->daemon, incident, same == SIZE_MAX);
+	tally_add(&incidents->daemon->tallies.incidents, incident->kind);
 	incidents_changed(incidents);
 	return id;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/socket/call.h"
 #include "daemon/socket/idl.h"
 #include "daemon/socket/role.h"
 #include "lib/base/json.h"
@@ -17,7 +18,7 @@
 static const struct method *const tables[] = {method_list, method_select, method_decide,
 	method_reload, method_status, method_bench, method_devices, method_verify,
 	method_pin, method_monitor, method_load, method_logs, method_attach,
-	method_fingerprint, method_incidents};
+	method_fingerprint, method_incidents, method_metrics};
 
 const struct method *method_find(const char *name)
 {
@@ -87,8 +88,11 @@ static int check_role(
 static void run_ours(
 	struct daemon *daemon, struct call *call, const struct method *method)
 {
+	struct tally_row *row = tally_row(&daemon->tallies.calls, method->name);
 	struct kp_diag diag;
 
+	if (row)
+		call_count(call, &row->count);
 	if (check_role(method, call, &diag) < 0 ||
 		idl_check_call(daemon->idl, method->name, call_parameters(call), &diag) <
 			0)

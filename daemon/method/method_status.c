@@ -96,28 +96,14 @@ static json_t *warnings_json(const struct daemon *daemon)
 	return array;
 }
 
-/* Of active plugins: what is disabled, or served for the time being, does not count. */
-static json_int_t count_kernels(
-	const struct kp_table *table, const struct kp_registry *registry)
-{
-	json_int_t n = 0;
-
-	for (size_t i = 0; i < kp_table_kernels(table); i++) {
-		enum kp_state state;
-		const char *plugin = kp_table_kernel_plugin(table, i);
-		n += kp_registry_state(registry, plugin, &state) &&
-		     state == KP_STATE_ACTIVE;
-	}
-	return n;
-}
-
 static json_t *status_json(struct daemon *daemon)
 {
 	const struct options *options = daemon->options;
 	uint64_t up_ms = uv_now(&daemon->loop) - daemon->started_ms;
 	size_t counts[KP_STATES];
 
-	json_int_t kernels = count_kernels(daemon_table(daemon), daemon->registry);
+	json_int_t kernels =
+		(json_int_t)kp_registry_served(daemon->registry, daemon_table(daemon));
 	kp_registry_states(daemon->registry, counts);
 	bool degraded = counts[KP_STATE_REJECTED] || counts[KP_STATE_FAILED] ||
 			counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING] ||

@@ -77,7 +77,7 @@ static void close_poll(uv_poll_t *poll)
 /* The one way out. It is gone for its owner from here on. */
 static void end(struct pool_job *job, const struct kp_worker_result *result)
 {
-	job->ended(job);
+	job->ended(job, result);
 	job->request.on_end(job->request.context, result);
 	if (job->handles == 0) {
 		job_free(job);

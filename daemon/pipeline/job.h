@@ -24,7 +24,7 @@ struct pool_job {
 	struct kp_report_terms terms;
 	/* Called right before on_end, and when its last handle is closed and it is freed.
 	 */
-	void (*ended)(struct pool_job *job);
+	void (*ended)(struct pool_job *job, const struct kp_worker_result *result);
 	void (*gone)(struct pool *pool);
 	bool started, cancelled;
 	struct launcher *launcher; /* from its start; borrowed */

@@ -21,6 +21,9 @@ struct pool {
 	uv_loop_t *loop;
 	char *worker;
 	size_t slots, running, started, lost;
+	void (*ended)(
+		void *context, const char *kind, const struct kp_worker_result *result);
+	void *context;
 	int64_t last_id;
 	struct job_list queued, active;
 	struct launcher *launcher;
@@ -211,6 +214,8 @@ struct pool *pool_new(uv_loop_t *loop, const struct pool_options *options)
 	pool->loop = loop;
 	pool->worker = worker;
 	pool->slots = options->slots ? options->slots : 1;
+	pool->ended = options->ended;
+	pool->context = options->context;
 	TAILQ_INIT(&pool->queued);
 	TAILQ_INIT(&pool->active);
 	uv_timer_init(loop, &pool->turn);
@@ -220,8 +225,12 @@ struct pool *pool_new(uv_loop_t *loop, const struct pool_options *options)
 	return pool;
 }
 
-static void on_job_ended(struct pool_job *job)
+static void on_job_ended(struct pool_job *job, const struct kp_worker_result *result)
 {
+	const char *kind = json_string_value(json_object_get(job->request.job, "kind"));
+
+	if (job->started && job->pool->ended && kind)
+		job->pool->ended(job->pool->context, kind, result);
 	TAILQ_REMOVE(job->started ? &job->pool->active : &job->pool->queued, job, link);
 }
 

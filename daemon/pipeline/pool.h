@@ -20,6 +20,10 @@ struct pool_job;
 struct pool_options {
 	const char *worker; /* path of plugin-worker */
 	size_t slots;	    /* jobs at a time */
+	/* Each worker that ran; may be NULL. kind: as in the job. */
+	void (*ended)(
+		void *context, const char *kind, const struct kp_worker_result *result);
+	void *context;
 };
 
 /* The launcher starts with the first job. Borrowed: loop, options' strings copied. */

@@ -12,7 +12,8 @@
 struct answer {
 	uint64_t hash;
 	size_t size, length;
-	char bytes[]; /* the question, then the answer */
+	uint64_t *count; /* of the calls that are answered with it, or NULL */
+	char bytes[];	 /* the question, then the answer */
 };
 
 static struct answer **set_of(const struct answers *answers, uint64_t hash)
@@ -38,6 +39,8 @@ const char *answers_find(
 		if (!is_to(set[i], hash, question, size))
 			continue;
 		*length = set[i]->length;
+		if (set[i]->count)
+			++*set[i]->count;
 		return set[i]->bytes + size;
 	}
 	return NULL;
@@ -60,7 +63,7 @@ static struct answer **way_for(
 }
 
 void answers_keep(struct answers *answers, const char *question, size_t size,
-	const char *answer, size_t length)
+	const char *answer, size_t length, uint64_t *count)
 {
 	if (size > ANSWERS_ENTRY_BYTES || length > ANSWERS_ENTRY_BYTES - size)
 		return;
@@ -77,6 +80,7 @@ void answers_keep(struct answers *answers, const char *question, size_t size,
 	new->hash = kp_hash_bytes(KP_HASH_START, question, size);
 	new->size = size;
 	new->length = length;
+	new->count = count;
 	memcpy(new->bytes, question, size);
 	memcpy(new->bytes + size, answer, length);
 	struct answer **way = way_for(answers, new->hash, question, size);

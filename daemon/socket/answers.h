@@ -8,6 +8,7 @@
 #define KP_DAEMON_ANSWERS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	ANSWERS_WAYS = 4,
@@ -29,9 +30,12 @@ struct answers {
 const char *answers_find(
 	const struct answers *answers, const char *question, size_t size, size_t *length);
 
-/* Keeps copies. What is too long, and what there is no memory for, is not kept. */
+/*
+ * Keeps copies. What is too long, and what there is no memory for, is not kept. *count
+ * (may be NULL) grows each time that it is found.
+ */
 void answers_keep(struct answers *answers, const char *question, size_t size,
-	const char *answer, size_t length);
+	const char *answer, size_t length, uint64_t *count);
 
 /* Forgets all. */
 void answers_clear(struct answers *answers);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/daemon.h"
 #include "daemon/socket/client.h"
 #include "lib/base/text.h"
 
@@ -16,6 +17,7 @@ struct call {
 	bool more, oneway;
 	enum role role;
 	unsigned uid;
+	uint64_t *count; /* of calls of its method, or NULL */
 	void (*gone)(void *context);
 	void (*drained)(void *context);
 	void *gone_context;
@@ -52,6 +54,12 @@ void call_leave(struct call *call)
 		return;
 	call->gone(call->gone_context);
 	call_free(call);
+}
+
+void call_count(struct call *call, uint64_t *count)
+{
+	call->count = count;
+	++*count;
 }
 
 const json_t *call_parameters(const struct call *call)
@@ -165,7 +173,7 @@ void call_reply_lasting(struct call *call, json_t *parameters)
 	}
 	char *message = print_reply(parameters, &size);
 	if (message)
-		client_keep(call->client, message, size);
+		client_keep(call->client, message, size, call->count);
 	finish(call, message, size);
 }
 
@@ -207,6 +215,10 @@ void call_fail_with(struct call *call, const char *error, json_t *parameters)
 {
 	size_t size = 0;
 	char *message = parameters ? kp_error_print(error, parameters, &size) : NULL;
+
+	if (call->client)
+		tally_add(&client_daemon(call->client)->tallies.errors,
+			strrchr(error, '.') + 1);
 	json_decref(parameters);
 	finish(call, message, size);
 }

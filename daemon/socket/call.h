@@ -3,6 +3,8 @@
 #ifndef KP_DAEMON_CALL_H
 #define KP_DAEMON_CALL_H
 
+#include <stdint.h>
+
 #include "daemon/method/method.h"
 #include "daemon/socket/wire.h"
 #include "lib/protocol/message.h"
@@ -12,6 +14,9 @@ struct client;
 /* Takes the content of *message and *fds. NULL (and takes none) for want of memory. */
 struct call *call_new(
 	struct client *client, struct kp_call_message *message, struct wire_fds *fds);
+
+/* *count counts this call, and each that is answered with its reply. */
+void call_count(struct call *call, uint64_t *count);
 
 /*
  * The client has left: whoever asked for it is told and the call is freed;

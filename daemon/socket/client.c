@@ -65,6 +65,11 @@ unsigned client_uid(const struct client *client)
 	return client->uid;
 }
 
+struct daemon *client_daemon(const struct client *client)
+{
+	return client->daemon;
+}
+
 int client_socket(const struct client *client)
 {
 	return client->fd;
@@ -169,11 +174,11 @@ void client_send(struct client *client, char *message, size_t size)
 	client_send_with(client, message, size, NULL, 0);
 }
 
-void client_keep(struct client *client, const char *message, size_t size)
+void client_keep(struct client *client, const char *message, size_t size, uint64_t *count)
 {
 	if (client->asked)
 		answers_keep(&client->daemon->generation.answers, client->asked,
-			client->asked_size, message, size);
+			client->asked_size, message, size, count);
 }
 
 /* Sends what was answered to the same call before; false when nothing was. */

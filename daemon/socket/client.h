@@ -40,9 +40,12 @@ void client_send_with(
 	struct client *client, char *message, size_t size, const int *fds, size_t n_fds);
 /*
  * The message answers this very call again, from whomever, until the generation changes.
- * Only of a call that is answered at once, and by nothing but generation and text.
+ * Only of a call that is answered at once, and by nothing but generation and text. *count
+ * grows with each such answer.
  */
-void client_keep(struct client *client, const char *message, size_t size);
+void client_keep(
+	struct client *client, const char *message, size_t size, uint64_t *count);
+struct daemon *client_daemon(const struct client *client);
 /* The call under way has had its last reply: the next may come. */
 void client_answered(struct client *client);
 

@@ -65,6 +65,14 @@ static const char *stage_words(const struct kp_supervisor *supervisor)
 	return *supervisor->result.stage ? supervisor->result.stage : "its start";
 }
 
+const char *kp_worker_end_name(enum kp_worker_end end)
+{
+	static const char *const names[KP_WORKER_ENDS] = {"done", "exited", "killed",
+		"timed_out", "garbled", "lingered", "killed_parent", "lost", "cancelled"};
+
+	return names[end];
+}
+
 struct kp_supervisor *kp_supervisor_new(int report, int output,
 	const struct kp_report_terms *terms, int64_t now, int64_t deadline,
 	void (*on_line)(void *context, json_t *line), void *context)

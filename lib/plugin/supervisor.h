@@ -32,6 +32,10 @@ enum kp_worker_end {
 	KP_WORKER_LOST,		 /* the launcher died: nobody's blame */
 	KP_WORKER_CANCELLED,
 };
+enum { KP_WORKER_ENDS = KP_WORKER_CANCELLED + 1 };
+
+/* "done", "timed_out", ... */
+const char *kp_worker_end_name(enum kp_worker_end end);
 
 struct kp_worker_result {
 	enum kp_worker_end end;

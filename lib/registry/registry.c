@@ -8,6 +8,7 @@
 #include "lib/base/json.h"
 #include "lib/base/text.h"
 #include "lib/registry/registry_plugin.h"
+#include "lib/table/table_read.h"
 
 struct kp_registry *kp_registry_new(const struct kp_families *families,
 	const struct kp_platform *platform, const struct kp_version *host,
@@ -198,6 +199,20 @@ bool kp_registry_state(
 	if (found)
 		*state = found->state;
 	return found != NULL;
+}
+
+size_t kp_registry_served(
+	const struct kp_registry *registry, const struct kp_table *table)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < kp_table_kernels(table); i++) {
+		enum kp_state state;
+		const char *plugin = kp_table_kernel_plugin(table, i);
+		n += kp_registry_state(registry, plugin, &state) &&
+		     state == KP_STATE_ACTIVE;
+	}
+	return n;
 }
 
 void kp_registry_set_loaded_layer(struct kp_registry *registry, size_t layer)

@@ -212,6 +212,12 @@ bool kp_registry_is_pending(const struct kp_registry *registry, const char *plug
 /* The state of a plugin; false when there is none of this name. */
 bool kp_registry_state(
 	const struct kp_registry *registry, const char *plugin, enum kp_state *state);
+/*
+ * How many kernels of the table are of active plugins: what is disabled, or served for
+ * the time being, does not count.
+ */
+size_t kp_registry_served(
+	const struct kp_registry *registry, const struct kp_table *table);
 /* Plugins of this layer were loaded by a call (SIZE_MAX, at first: there are none). */
 void kp_registry_set_loaded_layer(struct kp_registry *registry, size_t layer);
 bool kp_registry_is_loaded(const struct kp_registry *registry, const char *plugin);
