@@ -30,6 +30,7 @@ const struct command *const commands[] = {
 	&install_command,
 	&uninstall_command,
 	&schema_command,
+	&check_command,
 	&logs_command,
 	&load_command,
 	&unload_command,

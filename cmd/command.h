@@ -36,6 +36,7 @@ extern const struct command pin_command, unpin_command, pins_command, monitor_co
 extern const struct command metrics_command;
 extern const struct command clients_command, fingerprint_command, diff_command;
 extern const struct command incidents_command;
+extern const struct command check_command;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct command *const commands[];

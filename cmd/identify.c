@@ -34,9 +34,10 @@ struct text {
 };
 
 /* Its diagnostics on stderr are for those who run it by hand. */
-static int spawn_worker(const char *worker, const char *file, int out, pid_t *pid)
+static int spawn_worker(
+	const char *worker, const char *mode, const char *file, int out, pid_t *pid)
 {
-	char *const argv[] = {(char *)(uintptr_t)worker, (char *)(uintptr_t) "--identify",
+	char *const argv[] = {(char *)(uintptr_t)worker, (char *)(uintptr_t)mode,
 		(char *)(uintptr_t)file, NULL};
 	posix_spawn_file_actions_t actions;
 	int error = posix_spawn_file_actions_init(&actions);
@@ -99,9 +100,8 @@ static int read_to_end(int fd, const char *file, int64_t deadline, struct text *
 
 /* The verdict is whole if it is JSON; a status says why it is not. */
 static int understand(const char *file, const struct text *text, int status,
-	json_t **info, struct kp_diag *diag)
+	struct kp_verdict *verdict, struct kp_diag *diag)
 {
-	struct kp_verdict verdict;
 	owned_json *value = NULL;
 	if (text->used == 0)
 		return kp_diag_set(diag, "worker_failed", file,
@@ -109,16 +109,9 @@ static int understand(const char *file, const struct text *text, int status,
 				? "plugin-worker was ended by signal %d"
 				: "plugin-worker said nothing and exited with %d",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	if (kp_answer_parse(text->bytes, text->used, &value, diag) < 0 ||
-		kp_verdict_from_json(value, &verdict, diag) < 0)
+	if (kp_answer_parse(text->bytes, text->used, &value, diag) < 0)
 		return -1;
-	json_t *plugin = kp_verdict_info_json(&verdict, file);
-	kp_verdict_finish(&verdict);
-	json_t *whole = json_pack("{s:o}", "plugin", plugin);
-	if (!whole)
-		return kp_diag_no_memory(diag);
-	*info = whole;
-	return 0;
+	return kp_verdict_from_json(value, verdict, diag);
 }
 
 static int reap(pid_t pid)
@@ -129,7 +122,8 @@ static int reap(pid_t pid)
 	return status;
 }
 
-int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_diag *diag)
+static int ask_worker(const char *mode, const char *file, int timeout_ms,
+	struct kp_verdict *verdict, struct kp_diag *diag)
 {
 	int pipes[2];
 	pid_t pid;
@@ -142,7 +136,7 @@ int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_dia
 			strerror(errno));
 	owned_fd in = pipes[0];
 	owned_fd out = pipes[1];
-	int error = spawn_worker(worker, file, out, &pid);
+	int error = spawn_worker(worker, mode, file, out, &pid);
 	if (error)
 		return kp_diag_set(diag, "no_worker", worker, "cannot run %s: %s", worker,
 			strerror(error));
@@ -153,7 +147,27 @@ int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_dia
 		(void)kill(pid, SIGKILL);
 	int status = reap(pid);
 	if (result == 0)
-		result = understand(file, &text, status, info, diag);
+		result = understand(file, &text, status, verdict, diag);
 	free(text.bytes);
 	return result;
+}
+
+int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_diag *diag)
+{
+	struct kp_verdict verdict;
+	if (ask_worker("--identify", file, timeout_ms, &verdict, diag) < 0)
+		return -1;
+	json_t *plugin = kp_verdict_info_json(&verdict, file);
+	kp_verdict_finish(&verdict);
+	json_t *whole = json_pack("{s:o}", "plugin", plugin);
+	if (!whole)
+		return kp_diag_no_memory(diag);
+	*info = whole;
+	return 0;
+}
+
+int identify_library(const char *file, int timeout_ms, struct kp_verdict *verdict,
+	struct kp_diag *diag)
+{
+	return ask_worker("--inspect", file, timeout_ms, verdict, diag);
 }

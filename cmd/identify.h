@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "lib/base/diag.h"
+#include "lib/plugin/verdict.h"
 
 /*
  * Runs `plugin-worker --identify FILE`, which executes nothing of the file, for
@@ -15,5 +16,12 @@
  */
 int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+
+/*
+ * The same by `plugin-worker --inspect FILE`: the library alone, its note not held
+ * against the families. *verdict is the caller's to finish.
+ */
+int identify_library(const char *file, int timeout_ms, struct kp_verdict *verdict,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 #endif

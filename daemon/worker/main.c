@@ -12,6 +12,8 @@
 static const char usage[] =
 	"usage: plugin-worker --identify FILE   print what a plugin's library is, as "
 	"JSON\n"
+	"       plugin-worker --inspect FILE    the same, but for what families say of "
+	"its note\n"
 	"       plugin-worker --launcher        serve plugind on descriptor 3\n"
 	"       plugin-worker --job N           do the job on descriptor 4, with N more\n"
 	"       plugin-worker --version\n";
@@ -40,7 +42,9 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(mode, "--job") == 0)
 		return run_job(argv[2]);
 	if (argc == 3 && strcmp(mode, "--identify") == 0)
-		return offline_identify(argv[2]);
+		return offline_identify(argv[2], true);
+	if (argc == 3 && strcmp(mode, "--inspect") == 0)
+		return offline_identify(argv[2], false);
 	if (argc == 2 && strcmp(mode, "--version") == 0)
 		return puts("plugin-worker " KP_VERSION) < 0;
 	if (argc == 2 && strcmp(mode, "--help") == 0)

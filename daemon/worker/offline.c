@@ -168,7 +168,7 @@ static int digest(
 	return 0;
 }
 
-static int look_at(const char *file, struct kp_verdict *verdict)
+static int look_at(const char *file, bool families, struct kp_verdict *verdict)
 {
 	struct kp_finding finding = {.verdict = verdict};
 	struct kp_diag diag;
@@ -182,15 +182,15 @@ static int look_at(const char *file, struct kp_verdict *verdict)
 	}
 	int failed = supervise(fd, file, &finding);
 	kp_finding_finish(&finding);
-	if (!failed && verdict->state == KP_STATE_ACTIVE)
+	if (!failed && families && verdict->state == KP_STATE_ACTIVE)
 		failed = check_note(verdict);
 	return failed;
 }
 
-int offline_identify(const char *file)
+int offline_identify(const char *file, bool families)
 {
 	struct kp_verdict verdict = {.state = KP_STATE_ACTIVE};
-	int result = look_at(file, &verdict);
+	int result = look_at(file, families, &verdict);
 	json_t *value = result < 0 ? NULL : kp_verdict_json(&verdict);
 	if (!value)
 		fprintf(stderr, "plugin-worker: cannot identify %s: %s\n", file,

@@ -143,33 +143,38 @@ static int check_kernel(
 }
 
 /* Its own operation, or a slip of the pen: then no request ever reaches it. */
-static void warn_unknown(const struct kp_spec *spec, const struct kp_families *families,
-	struct kp_diags *warnings)
+static void warn_unknown(const struct kp_spec *spec, const char *path,
+	const struct kp_families *families, struct kp_diags *warnings)
 {
 	const char *nearest = kp_families_nearest(families, spec->operation);
 	struct kp_diag diag;
 
 	if (nearest)
-		kp_diag_set(&diag, "unknown_family", spec->operation,
+		kp_diag_set(&diag, "unknown_family", path,
 			"kernel %s: no family describes %s; did you mean %s?", spec->name,
 			spec->operation, nearest);
 	else
-		kp_diag_set(&diag, "unknown_family", spec->operation,
+		kp_diag_set(&diag, "unknown_family", path,
 			"kernel %s: no family describes %s; only a request with the "
 			"exact signature selects it",
 			spec->name, spec->operation);
 	kp_diags_add(warnings, &diag);
 }
 
-static void warn(const struct kp_spec *spec, const struct kp_family *family,
-	const struct kp_families *families, struct kp_diags *warnings)
+static void warn(const struct subject *subject, const struct kp_families *families,
+	struct kp_diags *warnings)
 {
+	const struct kp_spec *spec = subject->spec;
+	const struct kp_family *family = subject->family;
 	struct kp_diag diag;
+	char path[PATH_BYTES];
 
+	(void)snprintf(path, sizeof(path), "kernels[%zu].%s", subject->index,
+		family ? "revision" : "operation");
 	if (!family) {
-		warn_unknown(spec, families, warnings);
+		warn_unknown(spec, path, families, warnings);
 	} else if (spec->revision > family->revision) {
-		kp_diag_set(&diag, "newer_revision", spec->operation,
+		kp_diag_set(&diag, "newer_revision", path,
 			"kernel %s: written for revision %u of %s, known here is %u",
 			spec->name, spec->revision, spec->operation, family->revision);
 		kp_diags_add(warnings, &diag);
@@ -191,7 +196,7 @@ int kp_note_check(struct kp_note *note, const struct kp_families *families, int 
 			kp_families_find(families, spec->operation), spec, i, diag};
 		result = check_kernel(&subject, offset, signature);
 		if (result == 0)
-			warn(spec, subject.family, families, warnings);
+			warn(&subject, families, warnings);
 	}
 	free(signature);
 	for (size_t i = 0; i < note->n_kernels && result == 0; i++)
