@@ -75,6 +75,25 @@ class Install(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertEqual(files_below(self.root), [])
 
+    def test_the_python_module_goes_where_python_looks(self):
+        with os.scandir(os.path.join(os.path.dirname(HERE), "lib/python/kplug")) as entries:
+            module = {entry.name for entry in entries if entry.is_file()}
+        for words, below in (
+            ([], "usr/local/lib/python3\\.[0-9]+/dist-packages"),
+            (["prefix=/usr"], "usr/lib/python3/dist-packages"),
+            (["pythondir=/opt/python"], "opt/python"),
+        ):
+            with self.subTest(words=words):
+                self.install(*words)
+                found = [p for p in files_below(self.root) if p.endswith("/kplug/py.typed")]
+                self.assertEqual(len(found), 1)
+                self.assertRegex(found[0], f"^{below}/kplug/py.typed$")
+                there = os.listdir(os.path.join(self.root, os.path.dirname(found[0])))
+                self.assertEqual(set(there), module)
+                done = make(self.build, "uninstall", f"DESTDIR={self.root}", *words)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual(files_below(self.root), [])
+
     def test_uninstall_keeps_what_others_put_there(self):
         self.install()
         own = os.path.join(self.root, "usr/local/lib/kplug/plugins/own.so")

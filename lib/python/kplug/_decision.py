@@ -63,15 +63,18 @@ class Decision:
 
     @property
     def operation(self) -> str:
+        """FAMILY/MODE."""
         return str(self.json["operation"])
 
     @property
     def selected(self) -> Optional[str]:
+        """"plugin/kernel" that runs; None: nothing is eligible."""
         selected: Optional[str] = self.json["selected"]
         return selected
 
     @property
     def warnings(self) -> List[str]:
+        """Sentences."""
         return [_sentence(warning) for warning in self.json.get("warnings") or ()]
 
     def __bool__(self) -> bool:
@@ -144,6 +147,7 @@ class Why(Decision):
 
     @property
     def candidates(self) -> List[Dict[str, Any]]:
+        """kernel, eligible, position, rank and reasons of each."""
         candidates: List[Dict[str, Any]] = self.json["candidates"]
         return candidates
 

@@ -185,6 +185,7 @@ class Handle:
 
     @property
     def closed(self) -> bool:
+        """Whether it was ended."""
         return self._core.closed
 
     @property

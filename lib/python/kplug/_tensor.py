@@ -87,6 +87,7 @@ class Tensor:
 
     @property
     def shape(self) -> Tuple[int, ...]:
+        """Of the array."""
         return tuple(self.array.shape)
 
     @classmethod
