@@ -56,7 +56,11 @@ class Local:
     """A function that is ranked and explained as the kernel `name`, local/..."""
 
     def __init__(
-        self, core: Core, function: Callable[..., None], note: Dict[str, Any], family: Optional[Family]
+        self,
+        core: Core,
+        function: Callable[..., None],
+        note: Dict[str, Any],
+        family: Optional[Family],
     ) -> None:
         self.function = function
         self.operation: str = note["operation"]
