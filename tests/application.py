@@ -8,7 +8,8 @@
         app.ask("why")        # an object
         app.ask("spin", 2.0)  # {"calls": ..., "results": [...]} of so many seconds
 
-As a program it is that process: it reads requests and writes answers, JSON by line.
+As a program it is that process: it reads requests and writes answers, JSON by line. It
+needs the Python module kplug and no other file of the tests.
 """
 
 import json
@@ -22,13 +23,15 @@ ADOPT_AT_STEP = 2
 
 class Application:
     def __init__(self, socket, flags=0, override=None, env=None):
+        from python_module import ENVIRONMENT
+
         words = [sys.executable, os.path.abspath(__file__), socket, str(flags)]
         self.process = subprocess.Popen(
             words + ([override] if override else []),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, **ENVIRONMENT, **(env or {})},
         )
 
     def send(self, *words):
@@ -63,8 +66,8 @@ class Application:
 
 class Caller:
     def __init__(self, socket, flags, override):
+        import kplug
         import numpy
-        from python_module import kplug
 
         self.error = kplug.Error
         self.k = kplug.open(

@@ -22,6 +22,9 @@ LIBRARY = os.path.join(BUILD, "libkplug.so.0")
 ALONE = SANITIZER in ("address", "thread")
 needs_library = unittest.skipIf(ALONE, "a sanitizer's library needs its own interpreter")
 
+# For a process of its own.
+ENVIRONMENT = {"PYTHONPATH": PACKAGE, "KPLUG_LIBRARY": LIBRARY}
+
 sys.path.insert(0, PACKAGE)
 os.environ["KPLUG_LIBRARY"] = LIBRARY
 kplug = None
@@ -35,7 +38,7 @@ def python(program, *arguments, env=None, flags=(), timeout=PATIENCE_S):
         ["/usr/bin/python3", *flags, "-c", program, *arguments],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": PACKAGE, **(env or {})},
+        env={**os.environ, **ENVIRONMENT, **(env or {})},
         timeout=timeout,
         check=False,
     )
