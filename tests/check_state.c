@@ -101,6 +101,60 @@ START_TEST(a_write_that_fails_is_told)
 }
 END_TEST
 
+static ino_t file_number(void)
+{
+	char name[400];
+	struct stat st = {.st_ino = 0};
+
+	(void)snprintf(name, sizeof(name), "%s/decisions.json", path);
+	return stat(name, &st) == 0 ? st.st_ino : 0;
+}
+
+/* Keeps them; at once: without the loop. */
+static bool keep_now(struct seen *seen)
+{
+	int before = seen->calls;
+
+	ck_assert_int_eq(
+		state_keep_decisions(state, &decisions, on_kept, seen, &diag), 0);
+	bool at_once = seen->calls > before;
+	(void)uv_run(&loop, UV_RUN_DEFAULT);
+	ck_assert_int_eq(seen->calls, before + 1);
+	ck_assert_int_eq(seen->failures, 0);
+	return at_once;
+}
+
+START_TEST(what_is_on_the_disk_already_is_not_written_again)
+{
+	struct seen seen = {0};
+	disable("a", false);
+	ck_assert(!keep_now(&seen));
+	ino_t number = file_number();
+	ck_assert(keep_now(&seen));
+	disable("b", true);
+	ck_assert(keep_now(&seen));
+	ck_assert_uint_eq(file_number(), number);
+	disable("c", false);
+	ck_assert(!keep_now(&seen));
+	ck_assert_uint_eq(seen.on_disk, 2);
+}
+END_TEST
+
+START_TEST(what_somebody_took_from_the_disk_is_written_again)
+{
+	struct seen seen = {0};
+	char name[400];
+	disable("a", false);
+	ck_assert(!keep_now(&seen));
+	(void)snprintf(name, sizeof(name), "%s/decisions.json", path);
+	ck_assert_int_eq(unlink(name), 0);
+	ck_assert(!keep_now(&seen));
+	ck_assert_int_eq(truncate(name, 1), 0);
+	ck_assert(!keep_now(&seen));
+	ck_assert_uint_eq(seen.on_disk, 1);
+}
+END_TEST
+
 static int read_state(const char *name)
 {
 	size_t size;
@@ -192,6 +246,8 @@ int main(void)
 	tcase_add_test(tcase, what_is_only_for_now_is_not_kept);
 	tcase_add_test(tcase, a_write_under_way_is_finished_by_the_end);
 	tcase_add_test(tcase, a_write_that_fails_is_told);
+	tcase_add_test(tcase, what_is_on_the_disk_already_is_not_written_again);
+	tcase_add_test(tcase, what_somebody_took_from_the_disk_is_written_again);
 	tcase_add_loop_test(tcase, what_cannot_be_read_just_now_is_no_damage, 0, 2);
 	tcase_add_loop_test(tcase, what_is_no_file_is_left_where_it_is, 0, 4);
 	tcase_add_test(tcase, without_decisions_there_is_nothing_to_say);

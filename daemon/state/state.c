@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/scan/stamp.h"
 #include "daemon/state/lock.h"
 #include "daemon/state/state_read.h"
 #include "lib/base/file.h"
@@ -38,6 +39,9 @@ struct file {
 	bool keeps_old; /* of the write under way: the file before it has no fault */
 	void *bytes;	/* being written */
 	size_t size;
+	void *kept; /* of a durable one: what this run has last written; NULL: unknown */
+	size_t kept_size;
+	struct stamp kept_as;
 	void *next_bytes; /* NULL: nothing waits */
 	size_t next_size;
 	struct done *waiting, *next_waiting;
@@ -90,6 +94,7 @@ static void state_free(struct state *state)
 	kp_file_close(&state->dir);
 	free(state->decisions.bytes);
 	free(state->decisions.next_bytes);
+	free(state->decisions.kept);
 	free(state->table.bytes);
 	free(state->table.next_bytes);
 	free(state->index.bytes);
@@ -195,6 +200,15 @@ static void keep_old(const struct state *state)
 		(void)renameat(state->dir, old_new_name, state->dir, state_old_name);
 }
 
+static void stamp_file(const struct file *file, struct stamp *stamp)
+{
+	struct stat st;
+
+	*stamp = (struct stamp){.exists = false};
+	if (fstatat(file->state->dir, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		stamp_from_stat(&st, stamp);
+}
+
 static void write_now(uv_work_t *work)
 {
 	struct file *file = work->data;
@@ -203,6 +217,8 @@ static void write_now(uv_work_t *work)
 		keep_old(file->state);
 	file->result = kp_file_replace(file->state->dir, file->name, file->bytes,
 		file->size, file->mode, file->durable, &file->diag);
+	if (file->durable)
+		stamp_file(file, &file->kept_as);
 }
 
 static void tell(struct done *done, const struct kp_diag *diag)
@@ -222,6 +238,37 @@ static void free_if_closed(struct state *state)
 		state_free(state);
 }
 
+/* What is on the disk need not be written there again; unless somebody took it away. */
+static bool is_kept(const struct file *file, const void *bytes, size_t size)
+{
+	struct stamp now;
+
+	if (file->busy || file->next_bytes || !file->kept || file->kept_size != size ||
+		memcmp(file->kept, bytes, size) != 0)
+		return false;
+	stamp_file(file, &now);
+	return now.exists && stamp_equal(&now, &file->kept_as);
+}
+
+/* A write is over: its bytes are what later ones are compared with. */
+static void settle_bytes(struct file *file, bool failed)
+{
+	void *bytes = file->bytes;
+
+	file->bytes = NULL;
+	if (file->durable && !failed) {
+		free(file->kept);
+		file->kept = bytes;
+		file->kept_size = file->size;
+		return;
+	}
+	free(bytes);
+	if (!file->durable)
+		return;
+	free(file->kept);
+	file->kept = NULL;
+}
+
 static void on_written(uv_work_t *work, int status)
 {
 	struct file *file = work->data;
@@ -231,8 +278,7 @@ static void on_written(uv_work_t *work, int status)
 	struct kp_diag diag = file->diag;
 	(void)status;
 
-	free(file->bytes);
-	file->bytes = NULL;
+	settle_bytes(file, failed);
 	file->waiting = NULL;
 	file->busy = false;
 	if (file->has_old && !failed)
@@ -285,6 +331,11 @@ int state_keep_decisions(struct state *state, const struct kp_decisions *decisio
 		return failed;
 	}
 	*done = (struct done){.call = call, .context = context};
+	if (is_kept(file, text, strlen(text))) {
+		free(text);
+		tell(done, NULL);
+		return 0;
+	}
 	struct done **last = &file->next_waiting;
 	while (*last)
 		last = &(*last)->next;

@@ -47,7 +47,8 @@ void state_table_is_damaged(
 
 /*
  * Writes the decisions; `done` is called in the loop thread once these, or later
- * ones, are on the disk (diag NULL), or could not be written. Codes no_memory,
+ * ones, are on the disk (diag NULL), or could not be written; at once where this run has
+ * written just these. Codes no_memory,
  * decisions_full: never for what kp_decisions_fit was asked about.
  */
 typedef void state_done_fn(void *context, const struct kp_diag *diag);

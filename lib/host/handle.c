@@ -15,7 +15,7 @@
 enum {
 	WAIT_MS = 50,		  /* for an announced table, at most */
 	PATIENCE_US = 250 * 1000, /* that calls may wait in a row */
-	REGAINED = 20,		  /* of the time that goes by, a part in so many */
+	REGAINED = 40,		  /* of the time that goes by, a part in so many */
 	WORDS = KP_CONTROL_BITS / 64,
 };
 

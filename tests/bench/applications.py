@@ -2,6 +2,7 @@
 """What it costs that applications are attached, and how fast they obey."""
 
 import contextlib
+import os
 import statistics
 
 import harness
@@ -10,6 +11,7 @@ from measures import Result, driver, run, smaps
 
 APPLICATIONS = 64
 SAMPLES = 200
+CHANGES = 1000
 
 
 @contextlib.contextmanager
@@ -23,17 +25,40 @@ def machine():
 def opening(_):
     """Microseconds from nothing to an attached application."""
     with machine() as daemon:
-        command = [driver("attach"), "open", daemon.socket, str(SAMPLES)]
+        command = [driver("attach"), daemon.socket, str(SAMPLES)]
         return Result("us", [float(words[0]) for words in run(command)], commands=[command])
 
 
-def obeying(_):
-    """The 99th percentile, from plugind's commit until a thread sees the bit; three runs."""
+@contextlib.contextmanager
+def apart(first=False):
+    """One whose threads are on the first core: who calls kernels has another.
+
+    first: where this user may, they run before all else that is there.
+    """
     with machine() as daemon:
-        command = [driver("attach"), "obey", daemon.socket, str(SAMPLES), "reference/gemm_mm"]
-        runs = [sorted(float(words[0]) for words in run(command)) for _ in range(3)]
+        for task in map(int, os.listdir(f"/proc/{daemon.pid}/task")):
+            os.sched_setaffinity(task, {min(os.sched_getaffinity(0))})
+            if first:
+                with contextlib.suppress(PermissionError):
+                    os.sched_setscheduler(task, os.SCHED_FIFO, os.sched_param(2))
+        yield daemon
+
+
+def obeying(_):
+    """The 99th percentile, from plugind's commit to the end of the first other call; of runs."""
+    with apart(first=True) as daemon:
+        command = [driver("changes"), "obey", str(CHANGES), daemon.socket]
+        runs = [[float(words[0]) for words in run(command)[1:]] for _ in range(3)]
     worst = [statistics.quantiles(samples, n=100)[-1] for samples in runs]
     return Result("us", worst, commands=[command])
+
+
+def storming(scenes):
+    """Calls while another plugin goes and comes, against calls in peace."""
+    with apart() as daemon:
+        command = [driver("changes"), "storm", str(scenes.pairs), daemon.socket, "openblas"]
+        (unit,), *lines = run(command)
+    return Result(unit, *zip(*[(float(a), float(b)) for a, b in lines]), commands=[command])
 
 
 def memory(_):

@@ -273,7 +273,7 @@ def sites(scenes, mode, has_peer, plugins=0, kernels=1):
     else:
         daemon = scenes.once("builtin", lambda: harness.Daemon(builtin=True))
         daemon.settle()
-    command = [driver("site"), mode, str(scenes.pairs), daemon.socket, "openblas"]
+    command = [driver("site"), mode, str(scenes.pairs), daemon.socket]
     (unit,), *lines = run(command)
     ours, peer = zip(*[(float(a), float(b)) for a, b in lines])
     return Result(unit, ours, peer if has_peer else (), [command])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls through sites against calls through a function pointer in memory. Prints the
- * unit, then pairs. usage: site MODE PAIRS SOCKET [NAME]
+ * unit, then pairs. usage: site MODE PAIRS SOCKET
  *
  * check:    only the comparison of generations, then the call
  * call:     kp_run
@@ -13,8 +13,6 @@
  * validate: what checking three tensors of two dims adds; without a peer: 0
  * resolve:  a first resolution; without a peer
  * attach:   kp_open; without a peer
- * storm:    kp_run while NAME is disabled and enabled 1,000 times a second, against
- *           nothing of the kind
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -24,19 +22,9 @@
 #include <string.h>
 #include <time.h>
 
-#include <jansson.h>
-
 #include "kplug/host.h"
-#include "lib/protocol/client.h"
 
-enum {
-	CALLS = 20000,
-	SLICES = 8,
-	EXTENT = 8,
-	FEW = 16,
-	STORM_CALLS = 4000000,
-	A_SECOND = 1000
-};
+enum { CALLS = 20000, SLICES = 8, EXTENT = 8, FEW = 16, A_SECOND = 1000 };
 
 static const char note[] =
 	"{\"name\":\"nothing\",\"operation\":\"gemm/mm\",\"priority\":19,"
@@ -317,98 +305,13 @@ static void attach(int pairs, const char *socket)
 	}
 }
 
-/* ---- a storm of changes ---------------------------------------------------------------
- */
-
-struct storm {
-	const char *socket, *name;
-	bool over; /* atomic */
-	unsigned changes;
-	double seconds;
-};
-
-static void change(struct kp_client *client, const char *method, const char *name)
-{
-	json_t *parameters = json_pack("{s:s}", "name", name);
-	struct kp_reply_message reply;
-	struct kp_diag diag;
-
-	if (strcmp(method, "Disable") == 0)
-		(void)json_object_set_new(parameters, "runtime", json_true());
-	if (kp_client_call(client, method, parameters, &reply, &diag) < 0)
-		die(method, diag.message);
-	json_decref(parameters);
-	kp_reply_message_finish(&reply);
-}
-
-static void *blow(void *context)
-{
-	struct storm *storm = context;
-	struct kp_client *client;
-	struct kp_diag diag;
-	int64_t from = now_ns(CLOCK_MONOTONIC);
-
-	if (kp_client_open(storm->socket, 10000, &client, &diag) < 0)
-		die("storm", diag.message);
-	while (!__atomic_load_n(&storm->over, __ATOMIC_RELAXED)) {
-		struct timespec until;
-		int64_t at = from + (int64_t)storm->changes * 1000000000 / A_SECOND;
-		until = (struct timespec){at / 1000000000, at % 1000000000};
-		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-		change(client, storm->changes % 2 ? "Enable" : "Disable", storm->name);
-		storm->changes++;
-	}
-	storm->seconds = (double)(now_ns(CLOCK_MONOTONIC) - from) / 1e9;
-	kp_client_close(client);
-	return NULL;
-}
-
-static double time_calls(struct kp_site *site, struct kp_call *call)
-{
-	int64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	int failed = 0;
-
-	for (int i = 0; i < STORM_CALLS; i++)
-		failed |= kp_run(site, call);
-	if (failed)
-		die("storm", "a call failed");
-	return (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - from) / STORM_CALLS;
-}
-
-static void storm(int pairs, const char *socket, const char *name)
-{
-	struct kp_site *site = make_site("gemm/mm", KP_SITE_CHECKED);
-	struct storm blowing = {.socket = socket, .name = name};
-	unsigned changes = 0;
-	double seconds = 0;
-	struct kp_call call;
-
-	(void)puts("ns");
-	make_call(site, &call);
-	for (int i = 0; i < pairs; i++) {
-		pthread_t thread;
-		double quiet = time_calls(site, &call);
-		blowing.over = false;
-		blowing.changes = 0;
-		if (pthread_create(&thread, NULL, blow, &blowing) != 0)
-			die("storm", "no thread");
-		double stormy = time_calls(site, &call);
-		__atomic_store_n(&blowing.over, true, __ATOMIC_RELAXED);
-		(void)pthread_join(thread, NULL);
-		changes += blowing.changes;
-		seconds += blowing.seconds;
-		(void)printf("%.4f %.4f\n", stormy, quiet);
-	}
-	(void)fprintf(stderr, "site: %.0f changes a second\n", changes / seconds);
-}
-
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 3 ? argv[1] : "";
 	int pairs = argc > 3 ? atoi(argv[2]) : 0;
 
 	if (pairs < 1)
-		die("usage", "site MODE PAIRS SOCKET [NAME]");
+		die("usage", "site MODE PAIRS SOCKET");
 	set_up(argv[3]);
 	if (strcmp(mode, "check") == 0)
 		compare(time_checked, "elementwise/square", pairs);
@@ -424,8 +327,6 @@ int main(int argc, char **argv)
 		resolve(pairs);
 	else if (strcmp(mode, "attach") == 0)
 		attach(pairs, argv[3]);
-	else if (strcmp(mode, "storm") == 0 && argc > 4)
-		storm(pairs, argv[3], argv[4]);
 	else
 		die("usage", "no such mode");
 	kp_close(handle);
