@@ -173,9 +173,8 @@ static bool is_away(void *made)
 	return !kp_attach_is_there(made);
 }
 
-START_TEST(one_that_is_killed_is_started_again)
+static void kill_and_await(struct kp_attach *made)
 {
-	struct kp_attach *made = attach();
 	uint64_t boot = kp_attach_control(made)->boot;
 	struct kp_diag diag;
 	json_t *reply = NULL;
@@ -187,7 +186,26 @@ START_TEST(one_that_is_killed_is_started_again)
 	plugind_await(is_away, made, "the end of the connection");
 	plugind_await(is_back, made, "another plugind");
 	ck_assert_uint_ne(kp_attach_control(made)->boot, boot);
+}
+
+START_TEST(one_that_is_killed_is_started_again)
+{
+	struct kp_attach *made = attach();
+
+	kill_and_await(made);
+	kill_and_await(made);
 	kp_attach_free(made);
+}
+END_TEST
+
+START_TEST(one_whose_starter_has_gone_is_started_again_by_who_is_left)
+{
+	struct kp_attach *starter = attach();
+	struct kp_attach *left = attach();
+
+	kp_attach_free(starter);
+	kill_and_await(left);
+	kp_attach_free(left);
 }
 END_TEST
 
@@ -242,6 +260,7 @@ static Suite *private_suite(void)
 	tcase_add_test(tcase, applications_that_start_at_once_share_one);
 	tcase_add_test(tcase, it_is_nobody_s_child_and_has_nothing_of_the_application_s);
 	tcase_add_test(tcase, one_that_is_killed_is_started_again);
+	tcase_add_test(tcase, one_whose_starter_has_gone_is_started_again_by_who_is_left);
 	tcase_add_test(tcase, none_is_started_where_that_is_refused);
 	tcase_add_test(tcase, none_is_started_for_a_socket_that_somebody_named);
 	tcase_add_test(tcase, without_a_place_for_its_socket_the_error_says_what_to_do);

@@ -6,7 +6,7 @@ import select
 import unittest
 
 from attached import Application
-from harness import Daemon
+from harness import Daemon, wait_until
 
 # A probe that goes on when somebody opens the other end.
 WAITS = """
@@ -31,6 +31,9 @@ class Start(unittest.TestCase):
         self.gate = os.path.join(self.daemon.place, "gate")
         os.mkfifo(self.gate)
 
+    def await_the_probe(self):
+        wait_until(lambda: "b" in self.daemon.call("Status")["pending"], "the probe of b")
+
     def attach(self, **parameters):
         application = Application(self.daemon.socket, **parameters)
         self.addCleanup(application.close)
@@ -47,7 +50,7 @@ class Start(unittest.TestCase):
     def test_the_first_scan_is_waited_for(self):
         self.start_with_a_probe_that_waits()
         application = self.attach(wait=False, settle_ms=60000)
-        self.assertIn("b", self.daemon.call("Status")["pending"])
+        self.await_the_probe()
         self.assertEqual(select.select([application.socket], [], [], 0)[0], [])
         self.open_the_gate()
         application.take()
@@ -59,7 +62,7 @@ class Start(unittest.TestCase):
         for parameters in ({}, {"settle_ms": 0}, {"settle_ms": 1}):
             with self.subTest(parameters=parameters):
                 self.assertNotIn("error", self.attach(**parameters).first)
-        self.assertIn("b", self.daemon.call("Status")["pending"])
+        self.await_the_probe()
         self.open_the_gate()
 
     def test_the_table_of_the_last_run_is_enough(self):
@@ -70,7 +73,7 @@ class Start(unittest.TestCase):
         self.start_with_a_probe_that_waits()
         application = self.attach(settle_ms=60000)
         self.assertIn(b"square", names_in(application))
-        self.assertIn("b", self.daemon.call("Status")["pending"])
+        self.await_the_probe()
         self.open_the_gate()
 
 

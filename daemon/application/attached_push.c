@@ -56,8 +56,9 @@ void attached_greet(struct application *application)
 	const int fds[] = {
 		all->view.fd, control_descriptor(daemon->control), application->slots};
 	json_t *reply = push_json(all);
-	json_t *more = json_pack("{s:i, s:i, s:s+}", "control", 1, "slots", 2, "table",
-		daemon->options->state_dir, "/table");
+	json_t *more = json_pack("{s:i, s:i, s:s+, s:b}", "control", 1, "slots", 2,
+		"table", daemon->options->state_dir, "/table", "transient",
+		daemon->options->transient);
 
 	if (json_object_update(reply, more) < 0) {
 		json_decref(reply);

@@ -78,27 +78,25 @@ static struct kp_attach *make(const struct kp_attach_options *options)
 }
 
 /* Somebody who names a socket means that plugind and no other. */
-static bool may_start_one(const struct kp_attach *attach, const struct kp_diag *why)
+static bool may_start_one(const struct kp_attach *attach)
 {
 	const char *named = attach->options.socket ? attach->options.socket
 						   : secure_getenv("KPLUG_SOCKET");
 
-	return !attach->options.no_daemon && (!named || !*named) &&
-	       strcmp(why->code, "no_daemon") == 0;
+	return !attach->options.no_daemon && (!named || !*named);
 }
 
 static int reach(struct kp_attach *attach, struct kp_diag *diag)
 {
 	struct kp_diag why;
 
+	attach->may_start = may_start_one(attach);
 	if (kp_attach_connect(attach, OPEN_MS, &why) == 0)
 		return 0;
-	if (may_start_one(attach, &why)) {
-		attach->is_starter = true;
+	if (attach->may_start && strcmp(why.code, "no_daemon") == 0)
 		return kp_private_start(diag) < 0
 			       ? -1
 			       : kp_attach_connect(attach, OPEN_MS, diag);
-	}
 	if (diag)
 		*diag = why;
 	return -1;

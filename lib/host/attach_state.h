@@ -25,7 +25,8 @@ struct kp_attach {
 	int wake[2]; /* a pipe: readable when the thread is to end */
 	pthread_t thread;
 	bool has_thread, forked;
-	bool is_starter; /* of a private plugind, which nobody else would start again */
+	bool may_start;	   /* a private plugind where none listens */
+	bool is_transient; /* the last one was, which nobody else would start again */
 	/* Of all, under lock: what is mapped, and which view is the newest. */
 	pthread_mutex_t lock;
 	pthread_cond_t newer;

@@ -213,6 +213,8 @@ static int take_first(struct kp_attach *attach, struct kp_client *client,
 	free(attach->table);
 	attach->table = first.table ? strdup(first.table) : NULL;
 	attach->stamp = (struct kp_view_stamp){0};
+	attach->is_transient =
+		json_is_true(json_object_get(reply->parameters, "transient"));
 	return 0;
 }
 

@@ -8,11 +8,11 @@
 #include "lib/host/attach_state.h"
 
 enum {
-	DIAL_MS = 1000, /* to connect, and for the answer */
+	DIAL_MS = 8000, /* to connect, and for the answer, which waits for a scan */
 	SOON_MS = 100,	/* between two tries at first */
 	LATER_MS = 500,
 	SOON_TRIES = 50,
-	START_TRIES = 10, /* then one that we started is started again */
+	START_TRIES = 10, /* then a private one is started again */
 	LOOK_MS = 1000,	  /* between two looks at the table on disk */
 };
 
@@ -109,8 +109,8 @@ static void start_again(const struct kp_attach *attach, const struct kp_diag *wh
 {
 	struct kp_diag diag;
 
-	if (attach->is_starter && strcmp(why->code, "no_daemon") == 0 &&
-		kp_private_start(&diag) < 0)
+	if (attach->may_start && attach->is_transient &&
+		strcmp(why->code, "no_daemon") == 0 && kp_private_start(&diag) < 0)
 		kp_attach_log(attach, 1, "%s", diag.message);
 }
 
