@@ -29,7 +29,7 @@ BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf
 	nettle-dev python3
 TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema python3-prometheus-client \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	qemu-user strace util-linux procps python3-numpy python3-pip python3-setuptools \
+	qemu-user strace util-linux procps zsh fish python3-numpy python3-pip python3-setuptools \
 	python3-wheel mypy $(if $(shell command -v rustc),,rustc)
 LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 FRESH_PACKAGES := debootstrap
@@ -359,6 +359,8 @@ bench: setup ## measure side by side with what people use today (V=1: the comman
 
 # ---- install ----------------------------------------------------------------
 D            = $(DESTDIR)
+# Where shells look for completion, below datadir.
+COMPLETION  := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDIR=
 	$(INSTALL) -d $(D)$(prefix)/bin $(D)$(prefix)/sbin $(D)$(libexecdir)/kplug \
 		$(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d \
@@ -369,7 +371,12 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 755 $(BUILD)/pluginctl $(D)$(prefix)/bin/
 	$(INSTALL) -m 755 $(BUILD)/plugind $(D)$(prefix)/sbin/
 	$(INSTALL) -m 755 $(BUILD)/plugin-worker $(D)$(libexecdir)/kplug/
-	$(INSTALL) -d $(D)$(libdir)/pkgconfig
+	$(INSTALL) -d $(D)$(libdir)/pkgconfig $(COMPLETION:%=$(D)$(datadir)/%)
+	$(INSTALL) -m 644 cmd/completion/pluginctl.bash \
+		$(D)$(datadir)/bash-completion/completions/pluginctl
+	$(INSTALL) -m 644 cmd/completion/_pluginctl $(D)$(datadir)/zsh/site-functions/
+	$(INSTALL) -m 644 cmd/completion/pluginctl.fish \
+		$(D)$(datadir)/fish/vendor_completions.d/
 	$(INSTALL) -m 755 $(BUILD)/$(SONAME) $(D)$(libdir)/libkplug.so.$(VERSION)
 	ln -sf libkplug.so.$(VERSION) $(D)$(libdir)/$(SONAME)
 	ln -sf $(SONAME) $(D)$(libdir)/libkplug.so
@@ -392,6 +399,10 @@ uninstall: ## remove what install put there
 		$(D)$(libdir)/libkplug.so.$(VERSION) $(D)$(libdir)/pkgconfig/kplug.pc
 	rm -rf $(D)$(libexecdir)/kplug $(D)$(datadir)/kplug $(D)$(prefix)/include/kplug \
 		$(D)$(pythondir)/kplug
+	rm -f $(D)$(datadir)/bash-completion/completions/pluginctl \
+		$(D)$(datadir)/zsh/site-functions/_pluginctl \
+		$(D)$(datadir)/fish/vendor_completions.d/pluginctl.fish
+	-rmdir $(COMPLETION:%=$(D)$(datadir)/%) 2>/dev/null
 	-rmdir $(D)$(libdir)/pkgconfig $(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d $(D)$(libdir)/kplug \
 		$(D)$(sysconfdir)/kplug/plugins.d $(D)$(sysconfdir)/kplug 2>/dev/null
 

@@ -199,7 +199,7 @@ static int check_words(const struct arguments *arguments, struct kp_diag *diag)
 		return kp_diag_set(diag, "unexpected_argument",
 			arguments->words[command->most], "unexpected argument %s",
 			arguments->words[command->most]);
-	for (size_t i = 0; i < arguments->n_words; i++)
+	for (size_t i = 0; i < arguments->n_words && !command->takes_empty; i++)
 		if (!*arguments->words[i])
 			return kp_diag_set(diag, "empty_value", command->name,
 				"%s has an empty value", command->args);

@@ -43,6 +43,7 @@ const struct command *const commands[] = {
 	&status_command,
 	&version_command,
 	&help_command,
+	&complete_command,
 	NULL,
 };
 

@@ -20,8 +20,9 @@ struct command {
 	const char *summary;	      /* one line */
 	const char *help;	      /* paragraphs, each a line */
 	const struct option *options; /* NULL: none of its own */
-	bool offline; /* only asks: works with a plugind of its own, too */
-	bool waits;   /* for work of the daemon: no limit unless --timeout gives one */
+	bool offline;	  /* only asks: works with a plugind of its own, too */
+	bool takes_empty; /* words may be empty */
+	bool waits; /* for work of the daemon: no limit unless --timeout gives one */
 	int (*run)(struct session *session); /* the exit status */
 };
 
@@ -33,7 +34,7 @@ extern const struct command list_command, info_command, kernels_command, select_
 extern const struct command devices_command;
 extern const struct command pin_command, unpin_command, pins_command, monitor_command,
 	load_command, unload_command, logs_command;
-extern const struct command metrics_command;
+extern const struct command complete_command, metrics_command;
 extern const struct command clients_command, fingerprint_command, diff_command;
 extern const struct command incidents_command;
 extern const struct command check_command;
