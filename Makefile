@@ -6,6 +6,7 @@ sysconfdir  ?= /etc
 libdir       = $(prefix)/lib
 libexecdir   = $(prefix)/libexec
 datadir      = $(prefix)/share
+mandir       = $(datadir)/man
 # Where Debian's Python looks for modules below /usr, and below any other prefix.
 pythondir   ?= $(prefix)/lib/$(if $(filter /usr,$(prefix)),python3,python$(shell \
 	$(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))/dist-packages
@@ -28,6 +29,7 @@ INSTALL     ?= install
 BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf-dev \
 	nettle-dev python3
 TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema python3-prometheus-client \
+	g++ clang binutils mandoc \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	qemu-user strace util-linux procps zsh fish python3-numpy python3-pip python3-setuptools \
 	python3-wheel mypy $(if $(shell command -v rustc),,rustc)
@@ -65,6 +67,7 @@ CHECK_SRC   := $(wildcard tests/check_*.c)
 BENCH_SRC   := $(wildcard tests/bench/*.c)
 FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
+MAN_PAGES   := $(wildcard man/*.[1-9])
 
 HEADERS     := $(wildcard lib/include/kplug/*)
 MODULE      := $(wildcard lib/python/kplug/*.py) lib/python/kplug/py.typed
@@ -386,12 +389,16 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 644 $(FAMILIES) $(D)$(datadir)/kplug/families/
 	$(INSTALL) -m 644 $(BUILD)/schemas/*.json $(D)$(datadir)/kplug/schemas/
 	$(INSTALL) -m 644 $(TEMPLATES) $(D)$(datadir)/kplug/templates/
+	$(foreach page,$(MAN_PAGES),$(INSTALL) -D -m 644 $(page) \
+		$(D)$(mandir)/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page)) &&) :
 	$(INSTALL) -m 644 lib/org.kplug.Manager.varlink $(D)$(datadir)/kplug/varlink/
 	$(INSTALL) -m 644 lib/include/kplug/plugin.h lib/include/kplug/plugin.map \
 		lib/include/kplug/host.h $(D)$(prefix)/include/kplug/
 	$(INSTALL) -d $(D)$(pythondir)/kplug
 	$(INSTALL) -m 644 $(MODULE) $(D)$(pythondir)/kplug/
 uninstall: ## remove what install put there
+	rm -f $(foreach page,$(MAN_PAGES),\
+		$(D)$(mandir)/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page)))
 	rm -f $(D)$(prefix)/bin/pluginctl $(D)$(prefix)/sbin/plugind
 	rm -f $(PLUGINS:%=$(D)$(libdir)/kplug/plugins/%.so) \
 		$(PLUGINS:%=$(D)$(libdir)/kplug/plugins.d/%.json)

@@ -146,7 +146,10 @@ int help_all(const struct output *output)
 	output_line(output, TONE_TITLE, "Exit status");
 	status |= put_statuses(output);
 	output_line(output, TONE_PLAIN, "%s", "");
-	output_words(output, 0, "`pluginctl help COMMAND` explains a command.");
+	output_words(output, 0,
+		"`pluginctl help COMMAND` explains a command; pluginctl(1) has all of "
+		"them with examples, kplug-troubleshooting(7) every code of a reason or "
+		"error.");
 	return status;
 }
 

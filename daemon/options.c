@@ -404,6 +404,7 @@ void options_help(FILE *out)
 		"\nSIGHUP: look for changes now. SIGTERM, SIGINT: end.\n"
 		"Exit status: 0 ended as asked; 1 could not run (another daemon holds "
 		"the\n"
-		"socket or the state, or the system refuses); 2 wrong option or file.\n",
+		"socket or the state, or the system refuses); 2 wrong option or file.\n"
+		"See plugind(8) and plugind.json(5).\n",
 		out);
 }

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import unittest
 
+import mdoc
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("KPLUG_BUILD", "build")
 
@@ -66,6 +68,12 @@ class Install(unittest.TestCase):
         plugind = os.path.join(self.root, "opt/kplug/sbin/plugind")
         told = subprocess.run([plugind, "--help"], capture_output=True, text=True, check=True)
         self.assertIn("/opt/etc/kplug/plugind.json", told.stdout)
+
+    def test_every_manual_page_is_where_man_looks(self):
+        self.install()
+        below = os.path.join(self.root, "usr/local/share/man")
+        pages = [f"man{name[-1]}/{name}" for name in mdoc.names()]
+        self.assertEqual(files_below(below), sorted(pages))
 
     def test_uninstall_leaves_no_file(self):
         for words in ([], ["prefix=/usr"], ["prefix=/opt/x", "sysconfdir=/opt/x/etc"]):
