@@ -69,7 +69,7 @@ FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
 MAN_PAGES   := $(wildcard man/*.[1-9])
 
-HEADERS     := $(wildcard lib/include/kplug/*)
+HEADERS     := $(wildcard lib/include/kplug/*.* lib/include/kplug/cxx/*)
 MODULE      := $(wildcard lib/python/kplug/*.py) lib/python/kplug/py.typed
 # A new plugin begins as one kernel of the reference, in files of its own.
 TEMPLATE_SRC := $(wildcard lib/templates/*) plugins/reference/plugin.json \
@@ -369,7 +369,7 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 		$(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d \
 		$(D)$(datadir)/kplug/families $(D)$(datadir)/kplug/schemas \
 		$(D)$(datadir)/kplug/varlink $(D)$(datadir)/kplug/templates \
-		$(D)$(prefix)/include/kplug \
+		$(D)$(prefix)/include/kplug/cxx \
 		$(D)$(sysconfdir)/kplug/plugins.d
 	$(INSTALL) -m 755 $(BUILD)/pluginctl $(D)$(prefix)/bin/
 	$(INSTALL) -m 755 $(BUILD)/plugind $(D)$(prefix)/sbin/
@@ -392,8 +392,10 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(foreach page,$(MAN_PAGES),$(INSTALL) -D -m 644 $(page) \
 		$(D)$(mandir)/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page)) &&) :
 	$(INSTALL) -m 644 lib/org.kplug.Manager.varlink $(D)$(datadir)/kplug/varlink/
-	$(INSTALL) -m 644 lib/include/kplug/plugin.h lib/include/kplug/plugin.map \
-		lib/include/kplug/host.h $(D)$(prefix)/include/kplug/
+	$(INSTALL) -m 644 $(filter-out lib/include/kplug/cxx/%,$(HEADERS)) \
+		$(D)$(prefix)/include/kplug/
+	$(INSTALL) -m 644 $(filter lib/include/kplug/cxx/%,$(HEADERS)) \
+		$(D)$(prefix)/include/kplug/cxx/
 	$(INSTALL) -d $(D)$(pythondir)/kplug
 	$(INSTALL) -m 644 $(MODULE) $(D)$(pythondir)/kplug/
 uninstall: ## remove what install put there

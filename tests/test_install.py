@@ -58,6 +58,8 @@ class Install(unittest.TestCase):
             "opt/kplug/share/kplug/schemas/reply.List.json",
             "opt/kplug/include/kplug/plugin.h",
             "opt/kplug/include/kplug/host.h",
+            "opt/kplug/include/kplug/host.hpp",
+            "opt/kplug/include/kplug/cxx/site.hpp",
             "opt/kplug/lib/libkplug.so",
             "opt/kplug/lib/libkplug.so.0",
             "opt/kplug/lib/pkgconfig/kplug.pc",

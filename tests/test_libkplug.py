@@ -3,12 +3,10 @@
 
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import unittest
 
-from test_install import make
+from installed import Installed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ["KPLUG_BUILD"]
@@ -62,30 +60,16 @@ int main(void)
 """
 
 
-class Installed(unittest.TestCase):
-    def setUp(self):
-        self.root = tempfile.mkdtemp(prefix="kplug-installed.")
-        self.addCleanup(shutil.rmtree, self.root)
-        # A copy: places are compiled in, and others use the build meanwhile.
-        place = tempfile.mkdtemp(prefix="kplug-installing.")
-        self.addCleanup(shutil.rmtree, place)
-        build = os.path.join(place, "build")
-        leave = shutil.ignore_patterns("tests", "check_*", "*.a.tmp")
-        shutil.copytree(BUILD, build, symlinks=True, ignore=leave)
-        done = make(build, "install", f"prefix={self.root}", f"sysconfdir={self.root}/etc")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-    def pkg_config(self, *words):
-        env = dict(os.environ, PKG_CONFIG_PATH=f"{self.root}/lib/pkgconfig")
-        done = subprocess.run(
-            ["pkg-config", *words, "kplug"], env=env, capture_output=True, text=True, check=True
-        )
-        return done.stdout.split()
+class AfterInstall(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kplug = Installed()
+        cls.addClassCleanup(cls.kplug.close)
 
     def build(self, compiler, source, *flags):
-        program = os.path.join(self.root, "program")
+        program = os.path.join(self.kplug.place, "program")
         words = [compiler, *flags, "-x", "c", "-", "-o", program]
-        words += ["-x", "none", *self.pkg_config("--cflags", "--libs")]
+        words += ["-x", "none", *self.kplug.pkg_config()]
         subprocess.run(words, input=source, text=True, check=True)
         return program
 
@@ -93,7 +77,7 @@ class Installed(unittest.TestCase):
         for flags in (["-std=c99"], ["-std=c11", "-Wall", "-Werror"]):
             with self.subTest(flags=flags):
                 program = self.build("gcc", PROGRAM, *flags)
-                env = dict(os.environ, LD_LIBRARY_PATH=f"{self.root}/lib")
+                env = self.kplug.environment()
                 said = subprocess.run(
                     [program], env=env, capture_output=True, text=True, check=True
                 ).stdout
@@ -105,7 +89,7 @@ class Installed(unittest.TestCase):
             language = "c++" if words[0] == "g++" else "c"
             done = subprocess.run(
                 [*words, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", language, "-"]
-                + self.pkg_config("--cflags"),
+                + self.kplug.pkg_config("--cflags"),
                 input="#include <kplug/host.h>\nint main(void) { return 0; }\n",
                 text=True,
                 capture_output=True,
