@@ -21,16 +21,16 @@ static int dim_index(const struct kp_family *family, const char *name)
 	return -1;
 }
 
-/* Pairs that may share memory: two inputs, two parts that lie between each other. */
-static uint32_t overlaps_of(const struct kp_family *family, size_t role)
+/* Not apart need be two inputs, or two parts that lie between each other. */
+static uint32_t apart_from(const struct kp_family *family, size_t role)
 {
 	const struct kp_role *a = &family->roles[role];
 	uint32_t bits = 0;
 
 	for (size_t i = role + 1; i < family->n_roles; i++) {
 		const struct kp_role *b = &family->roles[i];
-		if ((a->direction == KP_IN && b->direction == KP_IN) ||
-			(a->interleave && b->interleave))
+		if (!(a->direction == KP_IN && b->direction == KP_IN) &&
+			!(a->interleave && b->interleave))
 			bits |= (uint32_t)1 << i;
 	}
 	return bits;
@@ -45,10 +45,11 @@ static void compile_role(struct kp_check *check, size_t i)
 
 	to->rank = (uint8_t)role->rank;
 	to->optional = role->optional;
-	to->host = role->space == KP_SPACE_HOST;
 	to->writes = role->direction != KP_IN;
+	to->on_cpu = role->space != KP_SPACE_DEVICE;
+	to->on_device = role->space != KP_SPACE_HOST;
 	to->absent = role->key && !operand;
-	to->any_dtype = !operand;
+	to->unknown = !operand;
 	if (operand) {
 		to->dtype = kp_element_dtype(operand->format.element);
 		to->bytes = (uint8_t)kp_element_bytes(operand->format.element);
@@ -57,10 +58,10 @@ static void compile_role(struct kp_check *check, size_t i)
 		if (kp_format_parse(role->formats.items[0], &format, NULL) == 0) {
 			to->dtype = kp_element_dtype(format.element);
 			to->bytes = (uint8_t)kp_element_bytes(format.element);
-			to->any_dtype = false;
+			to->unknown = to->absent;
 		}
 	}
-	to->may_overlap = overlaps_of(check->family, i);
+	to->apart = apart_from(check->family, i);
 	for (size_t d = 0; d < role->rank && d < KP_FAMILY_RANK; d++) {
 		to->dims[d] = (int8_t)dim_index(check->family, role->dims[d].name);
 		to->numbers[d] = (int64_t)role->dims[d].number;
@@ -82,6 +83,7 @@ static void compile_presets(struct kp_check *check)
 				(int8_t)dim_index(family, json_string_value(preset));
 		else if (json_is_integer(preset))
 			check->preset[i] = json_integer_value(preset);
+		check->has_presets |= check->preset_dim[i] >= 0 || check->preset[i] >= 0;
 	}
 }
 
@@ -104,7 +106,7 @@ void kp_check_init(struct kp_check *check, const struct kp_family *family,
 
 static void fill_presets(const struct kp_check *check, int64_t *dims)
 {
-	for (size_t i = 0; i < check->n_dims; i++) {
+	for (size_t i = 0; check->has_presets && i < check->n_dims; i++) {
 		if (dims[i] >= 0)
 			continue;
 		dims[i] = check->preset_dim[i] >= 0 ? dims[check->preset_dim[i]]
@@ -137,94 +139,92 @@ void kp_check_dims(const struct kp_check *check, const struct kp_tensor *const *
 
 static bool is_dtype(struct kp_dtype a, struct kp_dtype b)
 {
-	return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+	return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/* The bytes of the elements, wherever strides lead; false: too large. */
-static bool span_of(const struct kp_tensor *tensor, size_t bytes, struct span *span)
+/* The bytes from the elements low to high; as signed numbers, as lib/argument.c has them.
+ */
+static bool set_span(const struct kp_tensor *tensor, int64_t bytes, int64_t low,
+	int64_t high, struct span *span)
 {
-	int64_t low = 0, high = 0;
-
-	*span = (struct span){(uintptr_t)tensor->data, (uintptr_t)tensor->data};
-	for (int32_t d = 0; d < tensor->ndim; d++) {
-		int64_t reach;
-		if (tensor->shape[d] == 0)
-			return true;
-		if (__builtin_mul_overflow(
-			    tensor->shape[d] - 1, tensor->strides[d], &reach) ||
-			__builtin_add_overflow(
-				reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
-			return false;
-	}
-	high++;
-	if (__builtin_mul_overflow(low, (int64_t)bytes, &low) ||
-		__builtin_mul_overflow(high, (int64_t)bytes, &high))
-		return false;
-	/* As signed numbers, as lib/family/argument.c has them. */
 	intptr_t base = (intptr_t)tensor->data, first, end;
-	if (!tensor->data || __builtin_add_overflow(base, low, &first) ||
+
+	if (!base || __builtin_mul_overflow(low, bytes, &low) ||
+		__builtin_mul_overflow(high + 1, bytes, &high) ||
+		__builtin_add_overflow(base, low, &first) ||
 		__builtin_add_overflow(base, high, &end))
 		return false;
 	*span = (struct span){(uintptr_t)first, (uintptr_t)end};
 	return true;
 }
 
-static bool has_place(
-	const struct kp_check *check, const struct kp_role *role, struct kp_place place)
+static bool is_extent(
+	const struct kp_check_role *role, size_t d, int64_t extent, int64_t *dims)
 {
-	if (place.type == KP_DEVICE_CPU && role->space != KP_SPACE_DEVICE)
+	int dim = role->dims[d];
+
+	if (dim < 0)
+		return extent == role->numbers[d];
+	if (dims[dim] < 0)
+		dims[dim] = extent;
+	return dims[dim] == extent;
+}
+
+/* Extents, strides and where they lead, which must be no further than can be counted. */
+static bool passes_layout(const struct kp_check_role *role,
+	const struct kp_tensor *tensor, int64_t *dims, struct span *span)
+{
+	int64_t low = 0, high = 0, reach;
+	bool empty = false;
+
+	for (size_t d = 0; d < role->rank; d++) {
+		int64_t extent = tensor->shape[d], stride = tensor->strides[d];
+		if (extent < 0 || !is_extent(role, d, extent, dims))
+			return false;
+		empty |= extent == 0;
+		if (extent <= 1)
+			continue;
+		if ((stride == 0 && role->writes) ||
+			__builtin_mul_overflow(extent - 1, stride, &reach) ||
+			(reach < 0 ? __builtin_add_overflow(low, reach, &low)
+				   : __builtin_add_overflow(high, reach, &high)))
+			return false;
+	}
+	return empty ||
+	       (high < INT64_MAX && set_span(tensor, role->bytes, low, high, span));
+}
+
+static bool has_place(const struct kp_check *check, const struct kp_check_role *role,
+	struct kp_place place)
+{
+	if (place.type == KP_DEVICE_CPU && role->on_cpu)
 		return true;
-	return role->space != KP_SPACE_HOST && place.type == check->place.type &&
+	return role->on_device && place.type == check->place.type &&
 	       (place.type == KP_DEVICE_CPU || place.id == check->place.id);
 }
 
-static bool passes_dims(
-	const struct kp_check_role *role, const struct kp_tensor *tensor, int64_t *dims)
-{
-	for (size_t d = 0; d < role->rank; d++) {
-		int64_t extent = tensor->shape[d];
-		if (extent < 0)
-			return false;
-		if (role->writes && extent > 1 && tensor->strides[d] == 0)
-			return false;
-		if (role->dims[d] < 0) {
-			if (extent != role->numbers[d])
-				return false;
-		} else if (dims[role->dims[d]] < 0) {
-			dims[role->dims[d]] = extent;
-		} else if (dims[role->dims[d]] != extent) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool passes_role(const struct kp_check *check, size_t i,
+static bool passes_role(const struct kp_check *check, const struct kp_check_role *role,
 	const struct kp_tensor *tensor, int64_t *dims, struct span *span)
 {
-	const struct kp_check_role *role = &check->roles[i];
-
-	*span = (struct span){0, 0};
+	/* One without memory is apart from all. */
+	*span = (struct span){UINTPTR_MAX, 0};
 	if (!tensor)
 		return role->optional;
-	if (role->absent || role->any_dtype || tensor->ndim != role->rank ||
-		tensor->byte_offset != 0 || !is_dtype(tensor->dtype, role->dtype) ||
-		(role->rank > 0 && (!tensor->shape || !tensor->strides)) ||
-		!has_place(check, &check->family->roles[i], tensor->device))
-		return false;
-	return passes_dims(role, tensor, dims) && span_of(tensor, role->bytes, span);
+	return !role->unknown && tensor->ndim == role->rank && tensor->byte_offset == 0 &&
+	       is_dtype(tensor->dtype, role->dtype) &&
+	       (role->rank == 0 || (tensor->shape && tensor->strides)) &&
+	       has_place(check, role, tensor->device) &&
+	       passes_layout(role, tensor, dims, span);
 }
 
 static bool are_apart(const struct kp_check *check, const struct span *spans)
 {
-	for (size_t i = 0; i + 1 < check->n_roles; i++)
-		for (size_t j = i + 1; j < check->n_roles; j++)
-			if (spans[i].first < spans[j].end &&
-				spans[j].first < spans[i].end &&
-				spans[i].first != spans[i].end &&
-				spans[j].first != spans[j].end &&
-				!(check->roles[i].may_overlap >> j & 1))
+	for (size_t i = 0; i < check->n_roles; i++)
+		for (uint32_t rest = check->roles[i].apart; rest; rest &= rest - 1) {
+			const struct span *other = &spans[__builtin_ctz(rest)];
+			if (spans[i].first < other->end && other->first < spans[i].end)
 				return false;
+		}
 	return true;
 }
 
@@ -236,8 +236,8 @@ static bool passes(const struct kp_check *check, const struct kp_tensor *const *
 	if (count > check->n_roles || (count > 0 && !tensors) || check->unsupported)
 		return false;
 	for (size_t i = 0; i < check->n_roles; i++)
-		if (!passes_role(
-			    check, i, i < count ? tensors[i] : NULL, dims, &spans[i]))
+		if (!passes_role(check, &check->roles[i], i < count ? tensors[i] : NULL,
+			    dims, &spans[i]))
 			return false;
 	return are_apart(check, spans);
 }
@@ -250,7 +250,7 @@ static int explain(const struct kp_check *check, const struct kp_tensor *const *
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		const struct kp_role *role = &check->family->roles[i];
-		if (!tensors[i] || has_place(check, role, tensors[i]->device))
+		if (!tensors[i] || has_place(check, &check->roles[i], tensors[i]->device))
 			continue;
 		return kp_diag_set(diag, "wrong_device", role->name,
 			"%s: the tensor is on device %d of type %d, the site is for %d "

@@ -21,14 +21,15 @@ enum { KP_CHECK_ALL = KP_FAMILY_ROLES * KP_FAMILY_RANK };
 struct kp_check_role {
 	struct kp_dtype dtype;
 	uint8_t rank;
-	bool optional, host, writes;
-	bool absent;	/* the signature does not have it */
-	bool any_dtype; /* the signature says nothing of it: the slow way looks */
+	bool optional, writes;
+	bool absent;		/* the signature does not have it */
+	bool unknown;		/* nor its type: the slow way looks */
+	bool on_cpu, on_device; /* where its memory may be */
 	/* Index of a dim, or -1 and the number. */
 	int8_t dims[KP_FAMILY_RANK];
 	int64_t numbers[KP_FAMILY_RANK];
-	uint32_t may_overlap; /* a bit a later role that need not be apart */
-	uint8_t bytes;	      /* of an element */
+	uint32_t apart; /* a bit a later role whose memory must be another */
+	uint8_t bytes;	/* of an element */
 };
 
 struct kp_check {
@@ -37,6 +38,7 @@ struct kp_check {
 	struct kp_place place; /* where tensors of the device are */
 	size_t n_roles, n_dims;
 	bool unsupported; /* a role that repeats */
+	bool has_presets;
 	/* Dims that no role has: the extent of another dim, or a number; -1: none. */
 	int8_t preset_dim[KP_FAMILY_DIMS];
 	int64_t preset[KP_FAMILY_DIMS];

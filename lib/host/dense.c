@@ -40,7 +40,7 @@ int kp_dense_make(const struct kp_check *check, void *const *data, const int64_t
 {
 	for (size_t i = 0; i < check->n_roles; i++) {
 		const struct kp_check_role *role = &check->roles[i];
-		bool host = role->host;
+		bool host = !role->on_device;
 		dense->list[i] = NULL;
 		if (!is_there(check, data, i))
 			continue;

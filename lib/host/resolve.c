@@ -238,12 +238,17 @@ static void take_scope(struct kp_inner_site *site)
 	(void)pthread_mutex_unlock(&handle->lock);
 }
 
+/* Does every call run the same one, whatever its dims and its thread? */
+static bool has_one(const struct kp_inner_site *site)
+{
+	return site->ladder->count == 0 && !site->ladder->by_dims &&
+	       !__atomic_load_n(&site->thread_scopes, __ATOMIC_RELAXED);
+}
+
 /* May calls take it without a look at their arguments? */
 static bool is_inline(const struct kp_inner_site *site, const struct kp_inner_rung *rung)
 {
-	return site->ladder->count == 0 && !site->ladder->by_dims &&
-	       !__atomic_load_n(&site->thread_scopes, __ATOMIC_RELAXED) &&
-	       site->flags & KP_SITE_CHECKED && site->guard_every == 0 &&
+	return has_one(site) && site->flags & KP_SITE_CHECKED && site->guard_every == 0 &&
 	       !__atomic_load_n(&site->handle->profiler, __ATOMIC_RELAXED) &&
 	       !kp_rung_is_slow(rung) && !kp_device_is_lost(site->device);
 }
@@ -314,6 +319,7 @@ static int refresh_locked(
 	/* What is in force now, not a moment ago. */
 	*now = __atomic_load_n(site->front.now, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&site->front.seen, KP_SITE_TOUCHED, __ATOMIC_RELAXED);
+	__atomic_store_n(&site->only, NULL, __ATOMIC_RELAXED);
 	if (refresh(site, changed, diag) < 0)
 		return -1;
 	__atomic_store_n(&site->decided, *now, __ATOMIC_SEQ_CST);
@@ -345,6 +351,8 @@ static const struct kp_inner_rung *decide(struct kp_inner_site *site, const int6
 	if (rung || kp_resolve_choose(site, dims, choice, &rung, diag) < 0)
 		return rung;
 	kp_entries_add(site, &key, dims, rung);
+	if (has_one(site))
+		__atomic_store_n(&site->only, rung, __ATOMIC_RELEASE);
 	show(site, rung);
 	return rung;
 }
@@ -365,10 +373,13 @@ static const char *thread_choice(struct kp_inner_site *site)
 const struct kp_inner_rung *kp_resolve(
 	struct kp_inner_site *site, const int64_t *dims, struct kp_diag *diag)
 {
+	const struct kp_inner_rung *rung = __atomic_load_n(&site->only, __ATOMIC_ACQUIRE);
+
+	if (rung)
+		return rung;
 	const char *choice = thread_choice(site);
 	struct kp_entry_key key = key_of(site, dims, choice);
-	const struct kp_inner_rung *rung = kp_entries_find(site, &key);
-
+	rung = kp_entries_find(site, &key);
 	if (rung)
 		return rung;
 	(void)pthread_mutex_lock(&site->lock);

@@ -58,7 +58,8 @@ struct kp_inner_site {
 	struct kp_ladder *ladder;  /* atomic: of that sight */
 	struct kp_ladder *ladders; /* all that there were; each is kept */
 	struct kp_inner_rung *rungs;
-	unsigned sequence; /* atomic: odd while entries are written */
+	const struct kp_inner_rung *only; /* atomic: of every call; NULL: of entries */
+	unsigned sequence;		  /* atomic: odd while entries are written */
 	unsigned n_entries;
 	struct kp_entry_of entries[KP_ENTRIES];
 	bool thread_scopes; /* atomic: some thread has a scope for the operation */
