@@ -297,13 +297,19 @@ static int compile(struct kp_ladder *ladder, const struct kp_query *query,
 
 	if (query->entry == SIZE_MAX)
 		return 0;
-	struct kp_list kernels = kp_table_list(table,
-		kp_load32(kp_table_record(table, KP_SECTION_SIGNATURES, query->entry) +
-			  KP_SIGNATURE_KERNELS));
-	for (size_t i = 0; i < kernels.count; i++)
-		if (add_kernel(ladder, query, kp_list_get(kernels, i), family, bounds,
-			    diag) < 0)
+	const unsigned char *entry =
+		kp_table_record(table, KP_SECTION_SIGNATURES, query->entry);
+	struct kp_list kernels =
+		kp_table_list(table, kp_load32(entry + KP_SIGNATURE_KERNELS));
+	struct kp_list fits = kp_table_list(table, kp_load32(entry + KP_SIGNATURE_FITS));
+	for (size_t i = 0; i < kernels.count; i++) {
+		uint32_t kernel = kp_list_get(kernels, i);
+		/* Those that fit alike have the same traits. */
+		if (i < fits.count && kp_list_get(fits, i) != kernel)
+			continue;
+		if (add_kernel(ladder, query, kernel, family, bounds, diag) < 0)
 			return -1;
+	}
 	return 0;
 }
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/host/adopt.h"
 #include "lib/host/entries.h"
-#include "lib/host/stable.h"
 #include "lib/table/table_read.h"
 
 enum { TRIES = 4096 };
@@ -173,59 +173,6 @@ static struct kp_entry_key key_of(
 
 /* ---- bringing up to date ----------------------------------------------------------- */
 
-/* One that is as before is the one before: entries of calls in flight stay right. */
-static int set_ladder(struct kp_inner_site *site, struct kp_diag *diag)
-{
-	const struct kp_bounds bounds = {site->least, site->most};
-	const struct kp_contract *contract = site->contract;
-	struct kp_ladder *ladder, *same = site->ladders;
-
-	site->request.shape.count = 0;
-	ladder = kp_ladder_new(&site->sight->table, &site->request,
-		contract->described ? &contract->family : NULL, &bounds, diag);
-	if (!ladder)
-		return -1;
-	while (same && !kp_ladder_equal(same, ladder))
-		same = same->next;
-	if (same) {
-		kp_ladder_free(ladder);
-		ladder = same;
-	} else {
-		ladder->next = site->ladders;
-		site->ladders = ladder;
-	}
-	__atomic_store_n(&site->ladder, ladder, __ATOMIC_RELEASE);
-	return 0;
-}
-
-/* Does it run anything that must stop at once? Then no table is waited for. */
-static bool runs_what_is_off(const struct kp_inner_site *site)
-{
-	for (size_t i = 0; site->sight && i < KP_ENTRIES; i++) {
-		const struct kp_inner_rung *rung = site->entries[i].rung;
-		if (site->entries[i].used && rung->number != KP_CONTROL_NONE &&
-			kp_handle_bit(site->handle, site->sight, rung->number))
-			return true;
-	}
-	return false;
-}
-
-static int take_sight(struct kp_inner_site *site, struct kp_diag *diag)
-{
-	int wait_ms = runs_what_is_off(site) ? 0 : KP_AS_PATIENCE_ALLOWS;
-	struct kp_sight *sight = kp_handle_sight(site->handle, wait_ms, diag);
-
-	if (!sight)
-		return -1;
-	struct kp_sight *before = site->sight;
-	bool other = !before || before->number != sight->number;
-	site->sight = sight;
-	kp_sight_drop(before);
-	if (!other)
-		return 0;
-	return set_ladder(site, diag) < 0 || kp_stable_find(site, diag) < 0 ? -1 : 0;
-}
-
 static void take_scope(struct kp_inner_site *site)
 {
 	struct kp_handle *handle = site->handle;
@@ -296,7 +243,7 @@ static int refresh(struct kp_inner_site *site, bool *changed, struct kp_diag *di
 	struct kp_entry_of *before = NULL;
 
 	take_scope(site);
-	if (take_sight(site, diag) < 0)
+	if (kp_adopt_newest(site, diag) < 0)
 		return -1;
 	if (changed && (before = malloc(sizeof(site->entries))))
 		memcpy(before, site->entries, sizeof(site->entries));

@@ -8,6 +8,7 @@
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
 #include "lib/base/text.h"
+#include "lib/host/adopt.h"
 #include "lib/host/fault.h"
 #include "lib/host/named.h"
 #include "lib/select/query.h"
@@ -242,6 +243,8 @@ int kp_site_new(struct kp_handle *handle, const struct kp_site_options *from,
 		return kp_fault(error, &diag);
 	struct kp_inner_site *site = site_new(handle);
 	int result = site ? fill(site, sight, &options, &diag) : kp_diag_no_memory(&diag);
+	if (result == 0)
+		result = kp_adopt_first(site, sight, &diag);
 	kp_sight_drop(sight);
 	if (result < 0) {
 		if (site)
