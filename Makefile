@@ -12,6 +12,7 @@ pythondir   ?= $(prefix)/lib/$(if $(filter /usr,$(prefix)),python3,python$(shell
 	$(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))/dist-packages
 BUILD       ?= build
 VERSION     := 0.1.0
+PROTOCOL    := 1
 
 # ---- tools (cc and ar are make's own defaults) --------------------------------
 PKG_CONFIG  ?= pkg-config
@@ -42,7 +43,7 @@ WARNINGS    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow \
 	-Wpointer-arith -Wwrite-strings -Wvla
 CFLAGS      ?= -O2 -g
 SANITIZE    ?=
-ALL_CPPFLAGS = -D_GNU_SOURCE -DKP_VERSION='"$(VERSION)"' -I. -Ilib/include -I$(BUILD)/gen \
+ALL_CPPFLAGS = -D_GNU_SOURCE -I. -Ilib/include -I$(BUILD)/gen \
 	$(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARNINGS) -fPIC -fstack-protector-strong -fno-omit-frame-pointer \
 	$(CFLAGS) $(SANITIZE)
@@ -136,10 +137,15 @@ $(BUILD)/kplug.pc: lib/kplug.pc.in $(BUILD)/gen/installed.h Makefile
 programs: $(LIBKPLUG_SO) $(BUILD)/kplug.pc
 
 # The interface text is compiled in: it is the one source of the protocol.
+quote_lines  = sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/'
 $(BUILD)/gen/interface.inc: lib/org.kplug.Manager.varlink
 	@mkdir -p $(@D)
-	$(Q)sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@
+	$(Q)$(quote_lines) $< >$@
 $(BUILD)/obj/lib/protocol/interface.o: $(BUILD)/gen/interface.inc
+$(BUILD)/obj/lib/base/build.o: ALL_CPPFLAGS += -DKP_VERSION='"$(VERSION)"' -DKP_PROTOCOL=$(PROTOCOL)
+$(BUILD)/obj/lib/base/build.o: $(BUILD)/gen/version
+$(BUILD)/gen/version: FORCE
+	$(call keep_if_same,'$(VERSION) $(PROTOCOL)')
 
 # Files that change only when what they say does: what objects were compiled with,
 # and where this build will be installed.
@@ -319,7 +325,28 @@ $(FAKE_NVML): tests/fake/nvml.c $(BUILD)/flags
 	$(Q)$(CC) -std=c11 $(WARNINGS) -Wno-missing-prototypes -D_GNU_SOURCE -O1 -g -fPIC \
 		-fvisibility=hidden -shared -Wl,-z,defs -Wl,-soname,$(@F) -o $@ $<
 
-tests: $(CHECKS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_LT) $(FAKE_PLUGIN) \
+# ---- kplug as it would be in other versions, for tests -------------------------
+# The same objects with another interface and number: all that differs on the socket.
+PEERS       := -2 -1 +1 +2
+PEER        := $(BUILD)/tests/peers
+PEER_BINS   := $(foreach p,$(PEERS),$(PEER)/$p/plugind $(PEER)/$p/pluginctl)
+$(PEER)/%/interface.inc: tests/peers/interface lib/org.kplug.Manager.varlink
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) $< lib/org.kplug.Manager.varlink $* | \
+		$(quote_lines) >$@
+$(PEER)/%/peer.o: $(PEER)/%/interface.inc lib/base/build.c lib/protocol/interface.c $(BUILD)/flags \
+		$(BUILD)/gen/version
+	$(say) PEER $(@D)
+	$(Q)$(CC) $(filter-out -I$(BUILD)/gen,$(ALL_CPPFLAGS)) -I$(@D) $(ALL_CFLAGS) -r -o $@ \
+		-DKP_VERSION='"$(VERSION)+peer.$(subst -,m,$(subst +,p,$*))"' -DKP_PROTOCOL='($(PROTOCOL) $*)' \
+		lib/base/build.c lib/protocol/interface.c
+.PRECIOUS: $(PEER)/%/peer.o
+$(PEER)/%/plugind: $(PEER)/%/peer.o $(DAEMON_OBJ) $(LIBKPLUG)
+	$(link) $(DAEMON_LIBS)
+$(PEER)/%/pluginctl: $(PEER)/%/peer.o $(CMD_OBJ) $(LIBKPLUG)
+	$(link) $(CMD_LIBS)
+
+tests: $(PEER_BINS) $(CHECKS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_LT) $(FAKE_PLUGIN) \
 	$(FAKE_NVML)
 
 demo: setup ## build, then show the product at work in a temporary directory

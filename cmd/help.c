@@ -7,6 +7,7 @@
 
 #include "cmd/grid.h"
 #include "cmd/session.h"
+#include "lib/base/build.h"
 #include "lib/base/text.h"
 
 static const char synopsis[] = "pluginctl [OPTION]... COMMAND [ARGUMENT]...";
@@ -193,8 +194,8 @@ int help_one(const struct output *output, const struct command *command)
 int help_version(const struct output *output)
 {
 	if (output->json)
-		return print_json(output, json_pack("{s:s}", "version", KP_VERSION));
-	output_line(output, TONE_PLAIN, "pluginctl %s", KP_VERSION);
+		return print_json(output, json_pack("{s:s}", "version", kp_build_version));
+	output_line(output, TONE_PLAIN, "pluginctl %s", kp_build_version);
 	return KP_EXIT_OK;
 }
 

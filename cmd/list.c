@@ -96,10 +96,10 @@ static int ask(struct session *session, json_t **reply)
 	const struct arguments *arguments = &session->arguments;
 	const char *state = arguments_value(arguments, "state");
 	const char *family = arguments_value(arguments, "family");
-	owned_json *parameters =
-		json_pack("{s:s*, s:s*, s:b}", "state", state, "family", family, "all",
-			arguments_has(arguments, "all") ||
-				(state && strcmp(state, unclaimed) == 0));
+	bool all = arguments_has(arguments, "all") ||
+		   (state && strcmp(state, unclaimed) == 0);
+	owned_json *parameters = json_pack("{s:s*, s:s*, s:o*}", "state", state, "family",
+		family, "all", all ? json_true() : NULL);
 	if (!parameters)
 		return output_no_memory(&session->output);
 	session->as_it_is = !family;

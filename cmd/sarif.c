@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/build.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
 #include "lib/lint/code.h"
@@ -110,7 +111,7 @@ json_t *sarif_document(const json_t *findings, int exit_status)
 	return json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:s, s:[{s:b, s:i}], "
 			 "s:o}]}",
 		"$schema", schema, "version", "2.1.0", "runs", "tool", "driver", "name",
-		"pluginctl", "semanticVersion", KP_VERSION, "rules", rules_json(),
+		"pluginctl", "semanticVersion", kp_build_version, "rules", rules_json(),
 		"columnKind", "unicodeCodePoints", "invocations", "executionSuccessful",
 		1, "exitCode", exit_status, "results", results_json(findings));
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "cmd/field.h"
+#include "cmd/versions.h"
 #include "lib/base/clock.h"
 #include "lib/base/json_layout.h"
 
@@ -44,25 +45,46 @@ int session_await(struct session *session, int wait_ms)
 	return KP_EXIT_OK;
 }
 
+json_t *session_aside(const struct session *session, const char *method, int timeout_ms)
+{
+	struct kp_reply_message message;
+	struct kp_client *client = NULL;
+	json_t *reply = NULL;
+	const char *path = kp_client_path(session->client);
+
+	if (kp_client_open(path, timeout_ms, &client, NULL) < 0)
+		return NULL;
+	if (kp_client_call(client, method, NULL, &message, NULL) == 0) {
+		if (!message.error)
+			reply = json_incref(message.parameters);
+		kp_reply_message_finish(&message);
+	}
+	kp_client_close(client);
+	return reply;
+}
+
 int session_check(
 	struct session *session, const struct question *question, const json_t *reply)
 {
 	for (const struct kp_json_key *key = question->reply; key->name; key++) {
 		const json_t *value = json_object_get(reply, key->name);
-		if (value ? !(key->types & 1u << json_typeof(value)) : key->required)
+		if (value ? !(key->types & 1u << json_typeof(value)) : key->required) {
+			owned_text versions = versions_say(session);
 			return output_refuse(&session->output, "bad_reply",
 				question->method,
-				"the reply of plugind to %s has %s as %s; are pluginctl "
-				"and "
-				"plugind of one version? See `pluginctl version`",
-				question->method, key->name, kp_json_type_name(value));
+				"the reply of plugind to %s has %s as %s%s",
+				question->method, key->name, kp_json_type_name(value),
+				versions ? versions : "");
+		}
 	}
 	return KP_EXIT_OK;
 }
 
 /* Errors of Varlink itself have no code and message. */
-static json_t *describe(const char *error, const json_t *parameters)
+static json_t *describe(
+	const struct session *session, const char *error, const json_t *parameters)
 {
+	owned_text versions = versions_say(session);
 	const char *object = "";
 	const char *text;
 	const char *key;
@@ -70,10 +92,9 @@ static json_t *describe(const char *error, const json_t *parameters)
 	json_object_foreach ((json_t *)(uintptr_t)parameters, key, value)
 		if ((text = json_string_value(value)))
 			object = text;
-	char message[256];
-	(void)snprintf(message, sizeof(message),
-		"plugind answered %s%s%s; are pluginctl and plugind of one version?",
-		error, *object ? " about " : "", object);
+	char message[512];
+	(void)snprintf(message, sizeof(message), "plugind answered %s%s%s%s", error,
+		*object ? " about " : "", object, versions ? versions : "");
 	json_t *clean = kp_json_clean_string(message);
 	return json_pack("{s:s, s:o, s:s}", "code", "protocol_error", "message", clean,
 		"object", object);
@@ -88,13 +109,31 @@ int session_print(struct session *session, const json_t *reply)
 	return KP_EXIT_OK;
 }
 
+/* A parameter that plugind does not know is not a person's mistake: pluginctl sent it. */
+static int fail_known(
+	struct session *session, enum kp_exit status, const json_t *parameters)
+{
+	if (!field_is(parameters, "code", "unknown_key"))
+		return output_fail_reply(&session->output, status, parameters);
+	owned_text versions = versions_say(session);
+	owned_json *copy = json_copy((json_t *)(uintptr_t)parameters);
+	owned_text whole = NULL;
+	if (versions && asprintf(&whole, "%s%s", field_text(parameters, "message", ""),
+				versions) < 0)
+		whole = NULL;
+	/* For want of memory the message stays as it is. */
+	if (copy && whole)
+		(void)json_object_set_new(copy, "message", json_string(whole));
+	return output_fail_reply(&session->output, status, copy ? copy : parameters);
+}
+
 int session_fail(struct session *session, const char *error, const json_t *parameters)
 {
 	enum kp_exit status = kp_error_exit(error);
 	if (json_string_value(json_object_get(parameters, "code")) &&
 		json_string_value(json_object_get(parameters, "message")))
-		return output_fail_reply(&session->output, status, parameters);
-	owned_json *described = describe(error, parameters);
+		return fail_known(session, status, parameters);
+	owned_json *described = describe(session, error, parameters);
 	if (!described)
 		return output_no_memory(&session->output);
 	return output_fail_reply(&session->output, status, described);

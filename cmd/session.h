@@ -63,6 +63,12 @@ int session_try(struct session *session, const struct question *question,
 	json_t *parameters, json_t **reply, char **error)
 	__attribute__((warn_unused_result));
 
+/*
+ * The reply to a call without parameters on a connection of its own; NULL where none
+ * comes in time. Prints nothing.
+ */
+json_t *session_aside(const struct session *session, const char *method, int timeout_ms);
+
 /* Does plugind answer `method` about this text with no error? Prints nothing. */
 bool session_knows(
 	struct session *session, const char *method, const char *key, const char *text);

@@ -16,23 +16,6 @@ static const struct question question = {
 
 enum { NAMED = 8, PROMPT_MS = 1000 };
 
-/* The reply of a daemon that need not wait for anything; NULL where none comes. */
-static json_t *ask_at_once(const struct session *session)
-{
-	struct kp_reply_message message;
-	struct kp_client *client = NULL;
-	json_t *reply = NULL;
-	if (kp_client_open(kp_client_path(session->client), PROMPT_MS, &client, NULL) < 0)
-		return NULL;
-	if (kp_client_call(client, question.method, NULL, &message, NULL) == 0) {
-		if (!message.error)
-			reply = json_incref(message.parameters);
-		kp_reply_message_finish(&message);
-	}
-	kp_client_close(client);
-	return reply;
-}
-
 /* Names what is still pending, in a few words where that is much. */
 static int put_late(struct session *session)
 {
@@ -40,7 +23,7 @@ static int put_late(struct session *session)
 	size_t used = 0;
 	double seconds = session->timeout_ms / 1000.0;
 	const char *path = kp_client_path(session->client);
-	owned_json *reply = ask_at_once(session);
+	owned_json *reply = session_aside(session, question.method, PROMPT_MS);
 	const json_t *pending = json_object_get(reply, "pending");
 	size_t count = json_array_size(pending);
 	if (!reply)

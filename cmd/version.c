@@ -6,6 +6,7 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/session.h"
+#include "lib/base/build.h"
 
 static const struct question question = {"Version", {{"version", KP_JSON_STRING, true}}};
 
@@ -13,10 +14,11 @@ static int put_text(const struct session *session, const json_t *daemon, const c
 {
 	struct grid grid = {.columns = grid_pairs, .n_columns = 2};
 	if (session->output.quiet) {
-		output_line(&session->output, TONE_PLAIN, "%s", KP_VERSION);
+		output_line(&session->output, TONE_PLAIN, "%s", kp_build_version);
 		return KP_EXIT_OK;
 	}
-	grid_pair(&grid, "pluginctl", "%s, protocol %d", KP_VERSION, KP_PROTOCOL_VERSION);
+	grid_pair(&grid, "pluginctl", "%s, protocol %d", kp_build_version,
+		kp_build_protocol);
 	if (daemon)
 		grid_pair(&grid, "plugind", "%s, protocol %lld, plugin ABI %s%s%s",
 			field_text(daemon, "version", "?"),
@@ -34,7 +36,7 @@ static int put(const struct session *session, json_t *daemon, const char *none)
 	if (!session->output.json)
 		return put_text(session, daemon, none);
 	owned_json *document = json_pack("{s:{s:s, s:i}, s:O?}", "client", "version",
-		KP_VERSION, "protocol", KP_PROTOCOL_VERSION, "daemon", daemon);
+		kp_build_version, "protocol", kp_build_protocol, "daemon", daemon);
 	return document ? output_json(document) : output_no_memory(&session->output);
 }
 

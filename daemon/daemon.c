@@ -30,6 +30,7 @@
 #include "daemon/socket/server.h"
 #include "daemon/state/decision.h"
 #include "daemon/state/state.h"
+#include "lib/base/build.h"
 #include "lib/base/version.h"
 #include "lib/protocol/interface.h"
 
@@ -296,7 +297,7 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 {
 	struct kp_version host;
 
-	if (kp_version_parse(KP_VERSION, &host, diag) < 0)
+	if (kp_version_parse(kp_build_version, &host, diag) < 0)
 		return -1;
 	daemon->registry = kp_registry_new(
 		&daemon->families, &daemon->platform, &host, on_change, daemon);

@@ -8,6 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/options.h"
 #include "daemon/scan/inputs.h"
+#include "lib/base/build.h"
 
 enum {
 	EXIT_CONFIG = 2, /* see options_help */
@@ -81,7 +82,7 @@ static int act(const struct options *options)
 		options_help(stdout);
 		return EXIT_SUCCESS;
 	case OPTIONS_VERSION:
-		(void)puts("plugind " KP_VERSION);
+		(void)printf("plugind %s\n", kp_build_version);
 		return EXIT_SUCCESS;
 	case OPTIONS_CHECK:
 		return check(options);

@@ -207,7 +207,9 @@ class Daemon:
         builtin=False,
         system=False,
         start=True,
+        program=os.path.join(BUILD, "plugind"),
     ):
+        self.program = program
         self.place = tempfile.mkdtemp(prefix="kplug-daemon.")
         os.chmod(self.place, 0o755)
         self.manifest_dirs = [os.path.join(self.place, f"layer{i}") for i in range(layers)]
@@ -246,7 +248,7 @@ class Daemon:
     # -- life
 
     def command(self):
-        command = [os.path.join(BUILD, "plugind")]
+        command = [self.program]
         for path in self.manifest_dirs:
             command += ["--manifest-dir", path]
         command += ["--plugin-dir", self.plugin_dir, "--families-dir", self.families]

@@ -4,6 +4,7 @@
 
 #include "daemon/bench/bench_task.h"
 #include "daemon/bench/machine.h"
+#include "lib/base/build.h"
 #include "lib/base/json.h"
 
 static json_t *families_json(const struct bench_plan *plan)
@@ -39,7 +40,7 @@ static json_t *method_json(const struct bench_plan *plan)
 json_t *bench_head_json(const struct bench_plan *plan, const struct kp_platform *platform,
 	const json_t *parameters, int64_t when)
 {
-	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:i, s:o}", "version", KP_VERSION,
+	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:i, s:o}", "version", kp_build_version,
 		"when", (json_int_t)when, "families", families_json(plan), "platform",
 		machine_json(platform), "method", method_json(plan), "threads",
 		plan->threads > 0 ? (int)plan->threads : 1, "request",

@@ -9,6 +9,7 @@
 #include "daemon/socket/call.h"
 #include "daemon/socket/idl.h"
 #include "daemon/socket/role.h"
+#include "lib/base/build.h"
 #include "lib/base/json.h"
 #include "lib/protocol/interface.h"
 #include "lib/protocol/message.h"
@@ -39,8 +40,8 @@ bool method_takes_files(const char *method)
 static void get_info(struct call *call)
 {
 	call_reply(call, json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "vendor", "kplug",
-				 "product", "plugind", "version", KP_VERSION, "url", "",
-				 "interfaces", SERVICE, KP_INTERFACE));
+				 "product", "plugind", "version", kp_build_version, "url",
+				 "", "interfaces", SERVICE, KP_INTERFACE));
 }
 
 static const char service_text[] =
@@ -109,7 +110,9 @@ void method_run(struct daemon *daemon, struct call *call, const char *method)
 		       strncmp(method, KP_INTERFACE, length) == 0;
 	bool is_service =
 		length == strlen(SERVICE) && strncmp(method, SERVICE, length) == 0;
-	const struct method *row = is_ours ? method_find(dot + 1) : NULL;
+	const struct method *row = is_ours && idl_has_method(daemon->idl, dot + 1)
+					   ? method_find(dot + 1)
+					   : NULL;
 
 	if (row)
 		run_ours(daemon, call, row);

@@ -12,6 +12,7 @@
 #include "daemon/pipeline/pool.h"
 #include "daemon/socket/call.h"
 #include "daemon/socket/server.h"
+#include "lib/base/build.h"
 #include "lib/base/json.h"
 #include "lib/table/table_read.h"
 
@@ -77,7 +78,7 @@ static void add_build(json_t *metrics)
 {
 	add_sample(
 		add_metric(metrics, "kplug_build", "info", "", "The version of plugind."),
-		"_info", "version", KP_VERSION, 1);
+		"_info", "version", kp_build_version, 1);
 }
 
 static void add_registry(json_t *metrics, struct daemon *daemon)

@@ -16,6 +16,7 @@
 #include "daemon/socket/server.h"
 #include "daemon/socket/wait.h"
 #include "kplug/plugin.h"
+#include "lib/base/build.h"
 #include "lib/base/json.h"
 #include "lib/base/place.h"
 #include "lib/protocol/message.h"
@@ -111,7 +112,7 @@ static json_t *status_json(struct daemon *daemon)
 	return json_pack(
 		"{s:s, s:i, s:I, s:s, s:o, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
 		"s:o, s:o, s:o, s:o}",
-		"version", KP_VERSION, "pid", (int)getpid(), "uptime_s",
+		"version", kp_build_version, "pid", (int)getpid(), "uptime_s",
 		(json_int_t)(up_ms / 1000), "mode",
 		options->system ? "system" : "private", "socket",
 		kp_json_clean_string(options->socket), "state",
@@ -184,8 +185,8 @@ static void version(struct daemon *daemon, struct call *call)
 	(void)daemon;
 	(void)snprintf(abi, sizeof(abi), "%u.%u", KP_ABI_MAJOR, KP_ABI_MINOR);
 	call_reply(call,
-		json_pack("{s:s, s:i, s:s, s:s}", "version", KP_VERSION, "protocol",
-			KP_PROTOCOL_VERSION, "abi", abi, "build", "cc " __VERSION__));
+		json_pack("{s:s, s:i, s:s, s:s}", "version", kp_build_version, "protocol",
+			kp_build_protocol, "abi", abi, "build", "cc " __VERSION__));
 }
 
 static bool is_layer(const struct options *options, const char *path)

@@ -17,6 +17,7 @@
 #include "daemon/scan/sighting.h"
 #include "daemon/state/state.h"
 #include "kplug/plugin.h"
+#include "lib/base/build.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/version.h"
@@ -76,7 +77,7 @@ static bool print_key(const struct daemon *daemon, FILE *out)
 {
 	const struct options *options = daemon->options;
 
-	fprintf(out, "%s %u.%u %d\n", KP_VERSION, KP_ABI_MAJOR, KP_ABI_MINOR,
+	fprintf(out, "%s %u.%u %d\n", kp_build_version, KP_ABI_MAJOR, KP_ABI_MINOR,
 		options->system);
 	for (size_t i = 0; i < options->n_manifest_dirs; i++)
 		fprintf(out, "%s\n", options->manifest_dirs[i]);

@@ -284,6 +284,11 @@ static int check(const struct idl *idl, const json_t *is, const json_t *value,
 	return check_each(idl, of, strcmp(how, "map") == 0, value, path, diag);
 }
 
+bool idl_has_method(const struct idl *idl, const char *method)
+{
+	return json_object_get(idl->calls, method) != NULL;
+}
+
 int idl_check_call(const struct idl *idl, const char *method, const json_t *parameters,
 	struct kp_diag *diag)
 {

@@ -7,6 +7,7 @@
 #define KP_DAEMON_IDL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "lib/base/diag.h"
 
@@ -15,6 +16,9 @@ struct idl;
 /* Code bad_interface, with the line; no_memory. */
 struct idl *idl_new(const char *text, struct kp_diag *diag);
 void idl_free(struct idl *idl);
+
+/* Is it in the interface? */
+bool idl_has_method(const struct idl *idl, const char *method);
 
 /*
  * Are these the parameters of the method? Codes unknown_key, wrong_type, missing_key; the

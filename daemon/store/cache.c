@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kplug/plugin.h"
+#include "lib/base/build.h"
 #include "lib/base/json.h"
 
 int cache_init(struct cache *cache)
@@ -38,8 +39,8 @@ void cache_key(const char *closure, const char *deps, const char *platform,
 	char key[DIGEST_TEXT])
 {
 	char *text;
-	int n = asprintf(&text, "%s\n%s\n%s\n%u.%u\n%s\n", closure, deps, KP_VERSION,
-		KP_ABI_MAJOR, KP_ABI_MINOR, platform);
+	int n = asprintf(&text, "%s\n%s\n%s\n%u.%u\n%s\n", closure, deps,
+		kp_build_version, KP_ABI_MAJOR, KP_ABI_MINOR, platform);
 
 	key[0] = '\0';
 	if (n < 0)

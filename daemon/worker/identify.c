@@ -13,6 +13,7 @@
 #include "daemon/worker/note_elf.h"
 #include "daemon/worker/report.h"
 #include "daemon/worker/search.h"
+#include "lib/base/build.h"
 #include "lib/base/version.h"
 #include "lib/plugin/note.h"
 
@@ -162,7 +163,7 @@ static int identify(struct subject *subject, int fd, struct kp_diag *diag)
 		claimed = check_claims(subject, &claim);
 	}
 	report_warnings(subject);
-	if (result < 0 || kp_version_parse(KP_VERSION, &host, diag) < 0 ||
+	if (result < 0 || kp_version_parse(kp_build_version, &host, diag) < 0 ||
 		kp_note_fits(&subject->note, &host, diag) < 0)
 		return -1;
 	if (elf_symbols_check(&subject->image, diag) < 0)

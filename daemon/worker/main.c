@@ -8,6 +8,7 @@
 #include "daemon/worker/offline.h"
 #include "daemon/worker/process.h"
 #include "daemon/worker/serve.h"
+#include "lib/base/build.h"
 
 static const char usage[] =
 	"usage: plugin-worker --identify FILE   print what a plugin's library is, as "
@@ -46,7 +47,7 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(mode, "--inspect") == 0)
 		return offline_identify(argv[2], false);
 	if (argc == 2 && strcmp(mode, "--version") == 0)
-		return puts("plugin-worker " KP_VERSION) < 0;
+		return printf("plugin-worker %s\n", kp_build_version) < 0;
 	if (argc == 2 && strcmp(mode, "--help") == 0)
 		return fputs(usage, stdout) < 0;
 	return refuse();

@@ -4,15 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/platform/cpu.h"
+#include "lib/base/build.h"
 #include "lib/base/json.h"
-#include "lib/lint/lint.h"
-#include "lib/lint/mend.h"
-#include "lib/plugin/note_check.h"
 #include "lib/base/owned.h"
-#include "lib/select/select.h"
 #include "lib/base/text.h"
 #include "lib/base/version.h"
+#include "lib/lint/lint.h"
+#include "lib/lint/mend.h"
+#include "lib/platform/cpu.h"
+#include "lib/plugin/note_check.h"
+#include "lib/select/select.h"
 
 enum { NAMES_MOST = 3 * KP_CPU_FEATURES, PATH = 192 };
 
@@ -196,7 +197,7 @@ static void check_host(const struct subject *subject, const struct kp_note *note
 	struct kp_version host;
 	struct kp_diag diag;
 
-	if (kp_version_parse(KP_VERSION, &host, &diag) < 0 ||
+	if (kp_version_parse(kp_build_version, &host, &diag) < 0 ||
 		kp_note_fits(note, &host, &diag) < 0)
 		kp_lint_add_placed(subject->lint, subject->text, &diag);
 }

@@ -14,7 +14,6 @@
 enum {
 	KP_MESSAGE_BYTES = 1 << 20, /* a call */
 	KP_REPLY_BYTES = 64 << 20,  /* a reply */
-	KP_PROTOCOL_VERSION = 1,
 };
 
 struct kp_call_message {
