@@ -129,7 +129,7 @@ $(BUILD)/$(SONAME): $(HOST_OBJ) $(LIBKPLUG) lib/libkplug.map
 	$(say) LD $@
 	$(Q)$(CC) -shared -o $@ $(HOST_OBJ) $(LIBKPLUG) -Wl,-soname,$(SONAME) \
 		-Wl,--version-script=lib/libkplug.map $(if $(SANITIZE),,-Wl,-z,defs) \
-		$(ALL_LDFLAGS) $(call pkg,jansson)
+		$(ALL_LDFLAGS) $(call pkg,jansson) -lm
 $(LIBKPLUG_SO): $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 $(BUILD)/kplug.pc: lib/kplug.pc.in $(BUILD)/gen/installed.h Makefile

@@ -23,6 +23,7 @@ const struct command *const commands[] = {
 	&pin_command,
 	&unpin_command,
 	&pins_command,
+	&guard_command,
 	&reload_command,
 	&retry_command,
 	&cat_command,

@@ -71,6 +71,9 @@ static int put_decision(const struct session *session, const json_t *reply)
 	field_pair_text(&grid, "device", reply, "device");
 	add_override(&grid, json_object_get(reply, "override"));
 	add_fallback(&grid, json_object_get(reply, "fallback_from"));
+	if (field_int(reply, "guard") > 0)
+		grid_pair(&grid, "guarded", "one call in %lld on a CPU",
+			(long long)field_int(reply, "guard"));
 	field_pair_list(&grid, "pending", reply, "pending");
 	field_pair_warnings(&grid, reply);
 	return grid_print(&grid, &session->output);

@@ -107,6 +107,19 @@ static void add_platform(struct grid *grid, const json_t *platform)
 			field_text(device, "name", ""));
 }
 
+static void add_guards(struct grid *grid, const json_t *guards)
+{
+	size_t i;
+	json_t *guard;
+	json_array_foreach (guards, i, guard) {
+		const char *problem = field_text(guard, "problem", NULL);
+		grid_pair(grid, "guarded", "%s, one call in %lld%s%s",
+			field_text(guard, "operation", "?"),
+			(long long)field_int(guard, "every"),
+			problem ? "; nothing is compared: " : "", problem ? problem : "");
+	}
+}
+
 static const char *degraded_of(const json_t *reply)
 {
 	return json_is_true(json_object_get(reply, "degraded")) ? ", degraded" : "";
@@ -132,6 +145,7 @@ static int put_text(const struct session *session, const json_t *reply)
 	field_pair_list(&grid, "manifests", reply, "manifest_dirs");
 	field_pair_text(&grid, "libraries", reply, "plugin_dir");
 	add_platform(&grid, json_object_get(reply, "platform"));
+	add_guards(&grid, json_object_get(reply, "guards"));
 	field_pair_warnings(&grid, reply);
 	return grid_print(&grid, &session->output);
 }

@@ -224,6 +224,15 @@ FAILURE = {
     "message": "it was killed",
     "evidence": None,
 }
+GUARDED = {
+    "operation": "gemm/mm",
+    "every": 100,
+    "at": 1700000000,
+    "uid": 0,
+    "reference": "reference/gemm_mm",
+    "problem": None,
+}
+
 PINNED = {
     "operation": "gemm/mm",
     "choice": "x86/mm",
@@ -297,6 +306,16 @@ REPLIES = {
     "Logs": {"name": "x86", "state": "failed", "failures": [FAILURE]},
     "Unpin": {"operation": "gemm/mm", "changed": True, "previous": "fast", "generation": 9},
     "Pins": {"pins": [dict(PINNED)], "pending": []},
+    "Guard": {
+        "operation": "gemm/mm",
+        "every": 100,
+        "changed": True,
+        "previous": None,
+        "generation": 9,
+        "reference": "reference/gemm_mm",
+        "problem": None,
+    },
+    "Guards": {"guards": [dict(GUARDED)], "pending": []},
     "Monitor": [
         {"parameters": dict(MONITOR, event=None), "continues": True},
         {"parameters": dict(MONITOR)},

@@ -283,6 +283,8 @@ class Hostile(Case):
             "Pin": dict(fakes.PIN, choice=evil),
             "Unpin": {"changed": True, "previous": evil},
             "Pins": {"pins": [dict(fakes.PINNED, choice=evil, reasons=[exclusion])]},
+            "Guard": dict(fakes.GUARDED, operation=evil, changed=True, problem=evil),
+            "Guards": {"guards": [dict(fakes.GUARDED, operation=evil, problem=evil)]},
             "Monitor": dict(fakes.MONITOR, event=dict(fakes.MONITOR["event"], message=evil)),
             "Load": {"plugin": row},
             "Unload": {"name": evil},

@@ -150,6 +150,7 @@ static int64_t count_more(json_t *list, size_t i, const json_t *incident)
 
 	(void)json_object_set(same, "at", json_object_get(incident, "at"));
 	(void)json_object_set(same, "pid", json_object_get(incident, "pid"));
+	(void)json_object_set(same, "evidence", json_object_get(incident, "evidence"));
 	(void)json_object_set_new(same, "count", json_integer(count + 1));
 	(void)json_array_remove(list, i);
 	(void)json_array_append(list, same);

@@ -12,6 +12,7 @@
 #include "lib/base/owned.h"
 #include "lib/protocol/message.h"
 #include "lib/select/select.h"
+#include "lib/table/table_read.h"
 
 static void fail_decision(struct daemon *daemon, struct call *call,
 	const struct kp_request *request, const struct kp_diag *diag)
@@ -29,6 +30,14 @@ static void fail_decision(struct daemon *daemon, struct call *call,
 	call_fail_with(call, KP_INTERFACE ".OverrideIneligible", parameters);
 }
 
+/* null: no operator has calls compared. */
+static json_t *guard_json(const struct kp_table *table, const char *operation)
+{
+	uint32_t every = kp_table_guard(table, operation);
+
+	return every ? json_integer((json_int_t)every) : json_null();
+}
+
 static json_t *reply_json(struct daemon *daemon, const struct kp_request *request,
 	const struct kp_decision *decision, bool explain)
 {
@@ -44,6 +53,9 @@ static json_t *reply_json(struct daemon *daemon, const struct kp_request *reques
 	if (result == 0 && explain)
 		result = json_object_set_new(
 			reply, "candidates", kp_explain_json(table, request));
+	if (result == 0 && explain)
+		result = json_object_set_new(
+			reply, "guard", guard_json(table, request->operation));
 	if (result == 0)
 		return reply;
 	json_decref(reply);

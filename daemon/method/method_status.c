@@ -15,6 +15,7 @@
 #include "daemon/scan/scan.h"
 #include "daemon/socket/server.h"
 #include "daemon/socket/wait.h"
+#include "daemon/state/guarding.h"
 #include "kplug/plugin.h"
 #include "lib/base/build.h"
 #include "lib/base/json.h"
@@ -111,7 +112,7 @@ static json_t *status_json(struct daemon *daemon)
 			daemon->lost.count;
 	return json_pack(
 		"{s:s, s:i, s:I, s:s, s:o, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
-		"s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o}",
 		"version", kp_build_version, "pid", (int)getpid(), "uptime_s",
 		(json_int_t)(up_ms / 1000), "mode",
 		options->system ? "system" : "private", "socket",
@@ -123,7 +124,8 @@ static json_t *status_json(struct daemon *daemon)
 		kp_registry_pending(daemon->registry), "workers", workers_json(daemon),
 		"manifest_dirs", dirs_json(daemon), "plugin_dir",
 		kp_json_clean_string(options->plugin_dir), "platform",
-		kp_platform_json(&daemon->platform), "warnings", warnings_json(daemon));
+		kp_platform_json(&daemon->platform), "warnings", warnings_json(daemon),
+		"guards", guarding_list(daemon));
 }
 
 struct progress {

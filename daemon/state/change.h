@@ -18,7 +18,7 @@ struct daemon;
 struct wish {
 	const char *name;	  /* what it is about: a plugin, a kernel, an operation */
 	const char *object;	  /* a solution or a choice; NULL: none */
-	const char *kind;	  /* of the event: disable, enable, pin, unpin */
+	const char *kind;	  /* of the event: disable, enable, pin, ... */
 	const char *what;	  /* for the log: "disabled" */
 	const char *reason;	  /* "": none */
 	struct kp_decisions next; /* as they are to be */

@@ -168,7 +168,7 @@ static int run(const struct kp_inner_rung *rung, struct kp_call *call)
 	return status;
 }
 
-static int run_in_slot(const struct kp_inner_rung *rung, struct kp_call *call)
+int kp_call_enter(const struct kp_inner_rung *rung, struct kp_call *call)
 {
 	struct kp_slot *slot = kp_thread_mine();
 	uint64_t outer = slot ? slot->kernel : 0;
@@ -180,6 +180,18 @@ static int run_in_slot(const struct kp_inner_rung *rung, struct kp_call *call)
 	__asm__ volatile("" ::: "memory");
 	if (slot)
 		__atomic_store_n(&slot->kernel, outer, __ATOMIC_RELAXED);
+	return status;
+}
+
+static int enter(struct kp_inner_site *site, const struct kp_inner_rung *rung,
+	struct kp_call *call)
+{
+	struct kp_guarded *guarded =
+		kp_guard_is_due(&site->guard) ? kp_guard_begin(site, rung, call) : NULL;
+	int status = kp_call_enter(rung, call);
+
+	if (guarded)
+		kp_guard_end(guarded, status);
 	return status;
 }
 
@@ -199,7 +211,7 @@ static int run_rung(struct kp_inner_site *site, const struct kp_inner_rung *rung
 		status = meet_need(site, rung, call);
 	if (status == KP_OK) {
 		const struct kp_profiler *profiler = kp_profile_enter(site, rung, call);
-		status = run_in_slot(rung, call);
+		status = enter(site, rung, call);
 		kp_profile_leave(profiler, site, rung, call, status);
 	}
 	call->workspace = workspace;

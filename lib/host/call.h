@@ -15,6 +15,9 @@ void kp_call_ready(const struct kp_inner_site *site, struct kp_call *call);
 const struct kp_inner_rung *kp_call_find(
 	struct kp_inner_site *site, const struct kp_call *call, int *status);
 
+/* Runs it: one at a time where it must, the thread marked as being in it. */
+int kp_call_enter(const struct kp_inner_rung *rung, struct kp_call *call);
+
 /* Asks what the kernel needs for these tensors, their data left out. */
 int kp_call_need(const struct kp_inner_rung *rung, const struct kp_call *call,
 	struct kp_need *need);

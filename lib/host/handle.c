@@ -237,6 +237,7 @@ static struct kp_handle *handle_new(const struct kp_options *options)
 	handle->patience_at = now_us();
 	handle->environment.level = KP_LOG_NONE;
 	kp_exclude_init(&handle->exclude);
+	kp_reports_init(&handle->reports);
 	(void)pthread_mutex_init(&handle->sites_lock, NULL);
 	(void)pthread_mutex_init(&handle->lock, NULL);
 	return handle;
@@ -358,6 +359,7 @@ void kp_close(struct kp_handle *handle)
 	while (handle->sites)
 		kp_site_free(&handle->sites->front);
 	kp_services_finish(&handle->services);
+	kp_reports_finish(&handle->reports);
 	if (handle->slots && kp_thread_leave(handle->slots))
 		kp_attach_leave_slots(handle->attach);
 	kp_attach_free(handle->attach);

@@ -15,6 +15,7 @@
 #include "lib/host/contract.h"
 #include "lib/host/environment.h"
 #include "lib/host/exclude.h"
+#include "lib/host/report.h"
 #include "lib/host/scope.h"
 #include "lib/host/services.h"
 #include "lib/host/sight.h"
@@ -46,6 +47,7 @@ struct kp_handle {
 	uint64_t adopted; /* atomic: for people */
 	uint64_t *bits;	  /* at_step: as of the step, under lock */
 	struct kp_exclude exclude;
+	struct kp_reports reports;
 	const struct kp_profiler *profiler; /* atomic; all that were set are kept */
 
 	pthread_mutex_t sites_lock;
@@ -64,6 +66,7 @@ struct kp_handle {
 	uint64_t last_hold;
 	struct kp_old_profiler *profilers;
 	struct kp_plan *plans;
+	struct kp_weight *weights; /* laid out for a kernel */
 };
 
 /* Is it another process's? */

@@ -45,7 +45,8 @@ static struct kp_reason reason(
 	return said;
 }
 
-/* ---- families, devices, pins --------------------------------------------------------
+/* ---- families, devices, pins, guards
+ * --------------------------------------------------------
  */
 
 /* What has a family in the table; shallow copies, in its order. */
@@ -127,6 +128,20 @@ static void write_pins(struct writing *w)
 			.force = kp_load32(record + KP_PIN_BITS) & KP_PIN_FORCE,
 		};
 		kp_build_pin(&w->build, &pin);
+	}
+}
+
+static void write_guards(struct writing *w)
+{
+	size_t count = kp_table_has(w->table, KP_SECTION_GUARDS)
+			       ? kp_table_count(w->table, KP_SECTION_GUARDS)
+			       : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const unsigned char *record =
+			kp_table_record(w->table, KP_SECTION_GUARDS, i);
+		kp_build_guard(&w->build, text(w->table, record, KP_GUARD_OPERATION),
+			kp_load32(record + KP_GUARD_EVERY));
 	}
 }
 
@@ -285,6 +300,7 @@ static int write_all(
 		return -1;
 	write_plugins(w);
 	write_pins(w);
+	write_guards(w);
 	return 0;
 }
 

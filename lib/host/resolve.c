@@ -195,7 +195,8 @@ static bool has_one(const struct kp_inner_site *site)
 /* May calls take it without a look at their arguments? */
 static bool is_inline(const struct kp_inner_site *site, const struct kp_inner_rung *rung)
 {
-	return has_one(site) && site->flags & KP_SITE_CHECKED && site->guard_every == 0 &&
+	return has_one(site) && site->flags & KP_SITE_CHECKED &&
+	       !kp_guard_is_on(&site->guard) &&
 	       !__atomic_load_n(&site->handle->profiler, __ATOMIC_RELAXED) &&
 	       !kp_rung_is_slow(rung) && !kp_device_is_lost(site->device);
 }
@@ -245,6 +246,7 @@ static int refresh(struct kp_inner_site *site, bool *changed, struct kp_diag *di
 	take_scope(site);
 	if (kp_adopt_newest(site, diag) < 0)
 		return -1;
+	kp_guard_follow(site);
 	if (changed && (before = malloc(sizeof(site->entries))))
 		memcpy(before, site->entries, sizeof(site->entries));
 	kp_entries_clear(site);

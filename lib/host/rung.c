@@ -122,6 +122,8 @@ int kp_rung_get(struct kp_inner_site *site, const struct kp_sight *sight, size_t
 		return kp_diag_no_memory(diag);
 	}
 	rung->loaded = loaded;
+	(void)snprintf(rung->digest, sizeof(rung->digest), "%s",
+		text(table, plugin_of(table, kernel), KP_PLUGIN_DIGEST));
 	rung->number = number;
 	rung->flags = kp_load32(kp_table_profile(table, kp_table_kernel(table, kernel)) +
 				KP_PROFILE_FLAGS);

@@ -22,7 +22,8 @@ struct kp_inner_rung {
 	const struct kp_loaded *loaded;
 	unsigned flags; /* enum kp_flag */
 	uint32_t number;
-	char *stored; /* of which library */
+	char *stored;	 /* of which library */
+	char digest[65]; /* of its file, or "" */
 	char name[KP_KERNEL_ID_BYTES];
 };
 

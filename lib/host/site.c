@@ -153,7 +153,7 @@ static int fill(struct kp_inner_site *site, const struct kp_sight *sight,
 	const struct kp_site_options *options, struct kp_diag *diag)
 {
 	site->flags = options->flags;
-	site->guard_every = options->flags & KP_SITE_CAPTURED ? 0 : options->guard_every;
+	kp_guard_init(site, options);
 	site->label = strdup(options->label ? options->label : "");
 	if (!site->label ||
 		!kp_environment_override(options->operation, &site->environment))
@@ -170,6 +170,7 @@ static void site_finish(struct kp_inner_site *site)
 {
 	bool lost = site->device && kp_device_is_lost(site->device);
 
+	kp_guard_finish(site);
 	kp_rungs_free(site->rungs, lost);
 	while (site->ladders) {
 		struct kp_ladder *next = site->ladders->next;

@@ -10,6 +10,7 @@
 
 #include "kplug/host.h"
 #include "lib/host/check.h"
+#include "lib/host/guard.h"
 #include "lib/host/handle.h"
 #include "lib/host/ladder.h"
 #include "lib/host/rung.h"
@@ -36,7 +37,7 @@ struct kp_inner_site {
 	char *label;			    /* "" where there is none */
 	char *environment;		    /* the variable's override, or NULL */
 	uint32_t flags;
-	uint32_t guard_every;
+	struct kp_guard guard;
 	struct kp_open_device *device;
 	const struct kp_contract *contract;
 	union kp_value attributes[KP_SITE_ATTRIBUTES];

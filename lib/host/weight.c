@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Weights laid out for the kernel that is in force, where it has a layout of its own. */
+#include "lib/host/weight.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,7 @@
 #include "lib/plugin/abi.h"
 
 struct kp_weight {
+	struct kp_weight *next, **link; /* of the handle; link NULL: not laid out */
 	struct kp_handle *handle;
 	struct kp_tensor tensor;
 	int64_t shape[KP_FAMILY_RANK], strides[KP_FAMILY_RANK];
@@ -64,6 +67,38 @@ static int lay_out(struct kp_weight *weight, const struct kp_inner_rung *rung,
 	return status;
 }
 
+static void enter(struct kp_weight *weight)
+{
+	struct kp_handle *handle = weight->handle;
+
+	(void)pthread_mutex_lock(&handle->lock);
+	weight->link = &handle->weights;
+	weight->next = handle->weights;
+	if (weight->next)
+		weight->next->link = &weight->next;
+	handle->weights = weight;
+	(void)pthread_mutex_unlock(&handle->lock);
+}
+
+static void leave(struct kp_weight *weight)
+{
+	(void)pthread_mutex_lock(&weight->handle->lock);
+	*weight->link = weight->next;
+	if (weight->next)
+		weight->next->link = weight->link;
+	(void)pthread_mutex_unlock(&weight->handle->lock);
+}
+
+bool kp_weight_is_prepared(struct kp_handle *handle, const void *data)
+{
+	(void)pthread_mutex_lock(&handle->lock);
+	const struct kp_weight *weight = handle->weights;
+	while (weight && weight->memory != data)
+		weight = weight->next;
+	(void)pthread_mutex_unlock(&handle->lock);
+	return weight != NULL;
+}
+
 static int fill(struct kp_weight *weight, struct kp_inner_site *site, uint32_t role,
 	struct kp_error *error)
 {
@@ -90,6 +125,8 @@ static int fill(struct kp_weight *weight, struct kp_inner_site *site, uint32_t r
 	int status = lay_out(weight, rung, &call, role);
 	if (status != KP_OK)
 		return status;
+	if (weight->memory)
+		enter(weight);
 	weight->hold = kp_hold_add(site->handle, rung->name, "weight");
 	return weight->hold ? KP_OK
 			    : kp_fault_say(error, KP_NO_MEMORY, "memory is exhausted");
@@ -133,6 +170,8 @@ void kp_weight_free(struct kp_weight *weight)
 {
 	if (!weight || kp_handle_is_forked(weight->handle))
 		return;
+	if (weight->link)
+		leave(weight);
 	if (weight->hold)
 		(void)kp_hold_drop(weight->handle, weight->hold);
 	free(weight->memory);

@@ -108,10 +108,15 @@ char *kp_site_why(struct kp_site *front, const int64_t *dims, struct kp_error *e
 	/* Whether its code can be loaded here is part of the answer. */
 	(void)kp_resolve(site, known, &diag);
 	(void)pthread_mutex_lock(&site->lock);
-	char *text = dump(explain(&site->sight->table,
-				  kp_resolve_request(site, known, NULL), true, &diag),
-		&diag);
+	json_t *reply = explain(
+		&site->sight->table, kp_resolve_request(site, known, NULL), true, &diag);
 	(void)pthread_mutex_unlock(&site->lock);
+	if (reply && kp_guard_tell(site, reply) < 0) {
+		json_decref(reply);
+		reply = NULL;
+		kp_diag_no_memory(&diag);
+	}
+	char *text = dump(reply, &diag);
 	if (!text)
 		(void)kp_fault(error, &diag);
 	return text;

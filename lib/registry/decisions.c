@@ -166,6 +166,8 @@ int kp_decisions_copy(const struct kp_decisions *from, struct kp_decisions *to)
 		result = kp_decisions_copy_pins(from, &copy);
 	if (result == 0)
 		result = kp_decisions_copy_rules(from, &copy);
+	if (result == 0)
+		result = kp_decisions_copy_guards(from, &copy);
 	for (size_t i = 0; i < from->n_enabled && result == 0; i++)
 		result = kp_decisions_prove(&copy, from->enabled[i], true, &changed);
 	if (result < 0)
@@ -225,6 +227,7 @@ void kp_decisions_finish(struct kp_decisions *decisions)
 	free(decisions->disabled);
 	kp_decisions_finish_pins(decisions);
 	kp_decisions_finish_rules(decisions);
+	kp_decisions_finish_guards(decisions);
 	free(decisions->enabled);
 	*decisions = (struct kp_decisions){0};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What operators decided: disabled plugins, kernels and solutions, enabled unproven
- * kernels, pins. Kept as one JSON text of a stated version; whoever owns them writes it.
+ * kernels, pins, guards. Kept as one JSON text of a stated version; whoever owns them
+ * writes it.
  */
 #ifndef KP_LIB_DECISIONS_H
 #define KP_LIB_DECISIONS_H
@@ -50,12 +51,21 @@ struct kp_rule {
 	bool runtime; /* not kept on disk */
 };
 
+/* One call of the operation in so many is compared with the reference. */
+struct kp_guarding {
+	char *operation;
+	uint32_t every; /* 1 or more */
+	int64_t at;
+	uint32_t uid;
+};
+
 struct kp_decisions {
-	size_t n_disabled, n_pins, n_enabled, n_rules;
+	size_t n_disabled, n_pins, n_enabled, n_rules, n_guards;
 	struct kp_disabled *disabled; /* in byte order of name */
 	struct kp_pin *pins;	      /* in byte order of operation */
 	char **enabled;	       /* "plugin/kernel" of unproven kernels, in byte order */
 	struct kp_rule *rules; /* in byte order of name */
+	struct kp_guarding *guards; /* in byte order of operation */
 };
 
 /*
@@ -95,6 +105,14 @@ int kp_decisions_pin(struct kp_decisions *decisions, const char *operation,
 	__attribute__((warn_unused_result));
 /* The pin of an operation, or NULL. */
 const struct kp_pin *kp_decisions_find_pin(
+	const struct kp_decisions *decisions, const char *operation);
+
+/* every 0: no more of it. */
+int kp_decisions_guard(struct kp_decisions *decisions, const char *operation,
+	uint32_t every, int64_t at, uint32_t uid, bool *changed)
+	__attribute__((warn_unused_result));
+/* The guard of an operation, or NULL. */
+const struct kp_guarding *kp_decisions_find_guard(
 	const struct kp_decisions *decisions, const char *operation);
 
 /* Turns a solution off; as kp_decisions_disable does for a name. */

@@ -18,6 +18,7 @@ static const struct kp_json_key root_keys[] = {
 	{"pins", KP_JSON_ARRAY, true},
 	{"enabled", KP_JSON_ARRAY, true},
 	{"solutions", KP_JSON_ARRAY, false},
+	{"guards", KP_JSON_ARRAY, false},
 	{"sum", KP_JSON_STRING, false},
 };
 static const struct kp_json_key disabled_keys[] = {
@@ -39,6 +40,13 @@ static const struct kp_json_key rule_keys[] = {
 	{"operation", KP_JSON_STRING, true},
 	{"solution", KP_JSON_STRING, true},
 	{"reason", KP_JSON_STRING, true},
+	{"at", KP_JSON_INTEGER, true},
+	{"uid", KP_JSON_INTEGER, true},
+};
+
+static const struct kp_json_key guard_keys[] = {
+	{"operation", KP_JSON_STRING, true},
+	{"every", KP_JSON_INTEGER, true},
 	{"at", KP_JSON_INTEGER, true},
 	{"uid", KP_JSON_INTEGER, true},
 };
@@ -149,6 +157,30 @@ static int read_rule(const json_t *item, const char *path, struct kp_decisions *
 	return 0;
 }
 
+static int read_guard(const json_t *item, const char *path,
+	struct kp_decisions *decisions, struct kp_diag *diag)
+{
+	json_int_t every = json_integer_value(json_object_get(item, "every"));
+	uint32_t uid = 0;
+	bool changed;
+	size_t before = decisions->n_guards;
+
+	if (kp_json_check(item, path, guard_keys, KP_COUNT(guard_keys), NULL, diag) < 0 ||
+		read_uid(item, path, &uid, diag) < 0)
+		return -1;
+	if (every < 1 || every > UINT32_MAX)
+		return kp_diag_set(diag, "bad_decisions", path,
+			"%s: one call in %lld cannot be compared", path,
+			(long long)every);
+	if (kp_decisions_guard(decisions, kp_json_text(item, "operation"),
+		    (uint32_t)every, json_integer_value(json_object_get(item, "at")), uid,
+		    &changed) < 0)
+		return kp_diag_no_memory(diag);
+	if (decisions->n_guards == before)
+		return repeated(path, kp_json_text(item, "operation"), diag);
+	return 0;
+}
+
 static int read_enabled(const json_t *item, const char *path,
 	struct kp_decisions *decisions, struct kp_diag *diag)
 {
@@ -169,6 +201,7 @@ static const struct {
 	{"pins", read_pin},
 	{"enabled", read_enabled},
 	{"solutions", read_rule},
+	{"guards", read_guard},
 };
 
 /* What is wrong is told with its place, and left out. */

@@ -62,6 +62,20 @@ static json_t *rules_json(const struct kp_decisions *decisions)
 	return list;
 }
 
+static json_t *guards_json(const struct kp_decisions *decisions)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < decisions->n_guards; i++) {
+		const struct kp_guarding *item = &decisions->guards[i];
+		list = kp_json_append(
+			list, json_pack("{s:o, s:I, s:I, s:I}", "operation",
+				      kp_json_clean_string(item->operation), "every",
+				      (json_int_t)item->every, "at", (json_int_t)item->at,
+				      "uid", (json_int_t)item->uid));
+	}
+	return list;
+}
+
 static json_t *enabled_json(const struct kp_decisions *decisions)
 {
 	json_t *list = json_array();
@@ -70,21 +84,28 @@ static json_t *enabled_json(const struct kp_decisions *decisions)
 	return list;
 }
 
+/* A text without them is read by those that know of none. Takes the list. */
+static json_t *add_list(json_t *root, const char *key, json_t *list)
+{
+	int result = list ? 0 : -1;
+
+	if (root && json_array_size(list) > 0)
+		result = json_object_set(root, key, list);
+	json_decref(list);
+	if (result == 0)
+		return root;
+	json_decref(root);
+	return NULL;
+}
+
 char *kp_decisions_print(const struct kp_decisions *decisions)
 {
-	json_t *rules = rules_json(decisions);
-	json_t *root =
-		rules ? json_pack("{s:s, s:o, s:o, s:o}", "format", KP_DECISIONS_FORMAT,
-				"disabled", disabled_json(decisions), "pins",
-				pins_json(decisions), "enabled", enabled_json(decisions))
-		      : NULL;
-	/* A text without rules is read by those that know of none. */
-	if (root && json_array_size(rules) > 0 &&
-		json_object_set(root, "solutions", rules) < 0) {
-		json_decref(root);
-		root = NULL;
-	}
-	json_decref(rules);
+	json_t *root = json_pack("{s:s, s:o, s:o, s:o}", "format", KP_DECISIONS_FORMAT,
+		"disabled", disabled_json(decisions), "pins", pins_json(decisions),
+		"enabled", enabled_json(decisions));
+
+	root = add_list(root, "solutions", rules_json(decisions));
+	root = add_list(root, "guards", guards_json(decisions));
 	if (!root)
 		return NULL;
 	char *text =
@@ -130,6 +151,8 @@ static size_t bound(const struct kp_decisions *decisions)
 	for (size_t i = 0; i < decisions->n_rules; i++)
 		size += most(decisions->rules[i].name) +
 			most(decisions->rules[i].reason) + ENTRY_BYTES;
+	for (size_t i = 0; i < decisions->n_guards; i++)
+		size += most(decisions->guards[i].operation) + ENTRY_BYTES;
 	for (size_t i = 0; i < decisions->n_enabled; i++)
 		size += most(decisions->enabled[i]) + ENTRY_BYTES;
 	return size;

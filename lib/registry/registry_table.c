@@ -240,6 +240,9 @@ static int write_all(const struct kp_registry *registry, struct kp_build *build,
 		write_plugin(build, registry->plugins[i]);
 	for (size_t i = 0; i < registry->decisions.n_pins; i++)
 		kp_build_pin(build, &registry->decisions.pins[i]);
+	for (size_t i = 0; i < registry->decisions.n_guards; i++)
+		kp_build_guard(build, registry->decisions.guards[i].operation,
+			registry->decisions.guards[i].every);
 	return 0;
 }
 

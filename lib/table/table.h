@@ -7,7 +7,7 @@
  * and sections (offset, count, record size: readers stride by it, so that later
  * minors may lengthen records): plugins, kernels in byte order of
  * (operation, plugin, name), signatures, traits, string lists, families with
- * roles, trait rules and derived values, devices, pins, an index by (operation,
+ * roles, trait rules and derived values, devices, pins, guards, an index by (operation,
  * signature) whose buckets list kernels by descending rank, and strings. All
  * integers little-endian; offsets from the start.
  */
@@ -22,7 +22,7 @@
 #include "lib/plugin/spec.h"
 #include "lib/plugin/verdict.h"
 
-enum { KP_TABLE_MAJOR = 1, KP_TABLE_MINOR = 0 };
+enum { KP_TABLE_MAJOR = 1, KP_TABLE_MINOR = 1 };
 
 /* A view; borrows the bytes. Copied freely. */
 struct kp_table {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sections of a table from plugins, kernels, devices and pins. */
+/* Sections of a table from plugins, kernels, devices, pins and guards. */
 #include "lib/table/table_build.h"
 
 #include <stdlib.h>
@@ -331,4 +331,13 @@ void kp_build_pin(struct kp_build *build, const struct kp_pin *pin)
 	kp_store32(record + KP_PIN_CHOICE, kp_build_text(build, pin->choice));
 	kp_store32(record + KP_PIN_BITS, pin->force ? KP_PIN_FORCE : 0);
 	kp_build_record(build, KP_SECTION_PINS, record, sizeof(record));
+}
+
+void kp_build_guard(struct kp_build *build, const char *operation, uint32_t every)
+{
+	unsigned char record[KP_GUARD_RECORD] = {0};
+
+	kp_store32(record + KP_GUARD_OPERATION, kp_build_text(build, operation));
+	kp_store32(record + KP_GUARD_EVERY, every);
+	kp_build_record(build, KP_SECTION_GUARDS, record, sizeof(record));
 }

@@ -47,12 +47,13 @@ struct kp_kernel_facts {
 };
 
 /*
- * Families and plugins in byte order of name, pins of operation, kernels of
+ * Families and plugins in byte order of name, pins and guards of operation, kernels of
  * (operation, plugin, name), families before the rest. All strings are copied.
  */
 void kp_build_families(struct kp_build *build, const struct kp_families *families);
 void kp_build_platform(struct kp_build *build, const struct kp_platform *platform);
 void kp_build_pin(struct kp_build *build, const struct kp_pin *pin);
+void kp_build_guard(struct kp_build *build, const char *operation, uint32_t every);
 void kp_build_plugin(struct kp_build *build, const struct kp_plugin_facts *facts);
 void kp_build_kernel(struct kp_build *build, const struct kp_spec *spec,
 	const struct kp_kernel_facts *facts);

@@ -23,6 +23,7 @@ const unsigned kp_record_sizes[KP_SECTIONS] = {
 	[KP_SECTION_SYMBOLS] = KP_SYMBOL_RECORD,
 	[KP_SECTION_WORDS] = KP_WORD_RECORD,
 	[KP_SECTION_STRINGS] = KP_STRING_RECORD,
+	[KP_SECTION_GUARDS] = KP_GUARD_RECORD,
 };
 
 uint64_t kp_table_checksum(const void *bytes, size_t size)

@@ -56,8 +56,12 @@ enum kp_section {
 	KP_SECTION_SYMBOLS, /* texts that requests are compared with, in byte order */
 	KP_SECTION_WORDS,
 	KP_SECTION_STRINGS,
+	KP_SECTION_GUARDS, /* in byte order of operation; since minor 1 */
 	KP_SECTIONS
 };
+
+/* Whatever else there is: tables of minor 0 have no more. */
+enum { KP_SECTIONS_LEAST = KP_SECTION_STRINGS + 1 };
 
 enum { KP_PIN_FORCE = 1 }; /* of KP_PIN_BITS */
 
@@ -186,6 +190,10 @@ enum {
 	KP_PIN_BITS = 8,
 	KP_PIN_RECORD = 12,
 
+	KP_GUARD_OPERATION = 0,
+	KP_GUARD_EVERY = 4, /* u32 */
+	KP_GUARD_RECORD = 8,
+
 	KP_SYMBOL_RECORD = 4,
 	KP_WORD_RECORD = 4,
 	KP_STRING_RECORD = 1,
@@ -258,6 +266,12 @@ static inline size_t kp_table_stride(
 	const struct kp_table *table, enum kp_section section)
 {
 	return kp_load32(kp_table_directory(table, section) + 8);
+}
+
+/* Is it there at all? */
+static inline bool kp_table_has(const struct kp_table *table, enum kp_section section)
+{
+	return section < kp_load32(table->bytes + KP_HEADER_SECTIONS);
 }
 
 /* Record i of a section; i is below its count. */

@@ -108,6 +108,7 @@ static const struct field fields[] = {
 	{KP_SECTION_DEVICES, KP_DEVICE_KIND, BELOW, 0, KP_GPU + 1},
 	{KP_SECTION_PINS, KP_PIN_OPERATION, TEXT, 0, 0},
 	{KP_SECTION_PINS, KP_PIN_CHOICE, TEXT, 0, 0},
+	{KP_SECTION_GUARDS, KP_GUARD_OPERATION, TEXT, 0, 0},
 	{KP_SECTION_SYMBOLS, 0, TEXT, 0, 0},
 };
 
@@ -126,7 +127,7 @@ static int damaged(struct kp_diag *diag, const char *what)
 
 static int check_header(const unsigned char *bytes, size_t size, struct kp_diag *diag)
 {
-	size_t least = KP_TABLE_HEADER + KP_TABLE_DIRECTORY * (size_t)KP_SECTIONS;
+	size_t least = KP_TABLE_HEADER + KP_TABLE_DIRECTORY * (size_t)KP_SECTIONS_LEAST;
 
 	if (size < KP_TABLE_HEADER || memcmp(bytes, "KPLUGTB", 7) != 0)
 		return damaged(diag, "it does not start like one");
@@ -142,7 +143,9 @@ static int check_header(const unsigned char *bytes, size_t size, struct kp_diag 
 		return damaged(diag, "its size is impossible");
 	if (kp_load64(bytes + KP_HEADER_SIZE) != size)
 		return damaged(diag, "it is cut, or something follows it");
-	if (kp_load32(bytes + KP_HEADER_SECTIONS) < KP_SECTIONS)
+	if (kp_load32(bytes + KP_HEADER_SECTIONS) < KP_SECTIONS_LEAST ||
+		kp_load32(bytes + KP_HEADER_SECTIONS) >
+			(size - KP_TABLE_HEADER) / KP_TABLE_DIRECTORY)
 		return damaged(diag, "it lacks sections");
 	if (kp_load64(bytes + KP_HEADER_CHECKSUM) != kp_table_checksum(bytes, size))
 		return damaged(diag, "its checksum is wrong");
@@ -151,7 +154,7 @@ static int check_header(const unsigned char *bytes, size_t size, struct kp_diag 
 
 static int check_sections(const struct check *c)
 {
-	for (unsigned s = 0; s < KP_SECTIONS; s++) {
+	for (unsigned s = 0; s < KP_SECTIONS && kp_table_has(&c->table, s); s++) {
 		const unsigned char *directory = kp_table_directory(&c->table, s);
 		uint64_t offset = kp_load32(directory);
 		uint64_t count = kp_load32(directory + 4);
@@ -262,6 +265,8 @@ static int check_fields(const struct check *c)
 {
 	for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
 		const struct field *field = &fields[f];
+		if (!kp_table_has(&c->table, field->section))
+			continue;
 		size_t count = kp_table_count(&c->table, field->section);
 		for (size_t i = 0; i < count; i++)
 			if (!holds(c, field,
@@ -297,6 +302,8 @@ static int check_order(const struct check *c)
 	if (!ascends(c, KP_SECTION_PLUGINS, KP_PLUGIN_NAME) ||
 		!ascends(c, KP_SECTION_OPERATIONS, KP_OPERATION_NAME) ||
 		!ascends(c, KP_SECTION_PINS, KP_PIN_OPERATION) ||
+		(kp_table_has(&c->table, KP_SECTION_GUARDS) &&
+			!ascends(c, KP_SECTION_GUARDS, KP_GUARD_OPERATION)) ||
 		!ascends(c, KP_SECTION_SYMBOLS, 0))
 		return damaged(c->diag, "names are not in order");
 	if (kp_table_count(&c->table, KP_SECTION_DEVICES) > KP_TABLE_DEVICES)

@@ -80,6 +80,18 @@ const char *kp_table_pin(const struct kp_table *table, const char *operation, bo
 	return kp_table_text(table, kp_load32(pin + KP_PIN_CHOICE));
 }
 
+uint32_t kp_table_guard(const struct kp_table *table, const char *operation)
+{
+	size_t i =
+		kp_table_has(table, KP_SECTION_GUARDS)
+			? search(table, KP_SECTION_GUARDS, KP_GUARD_OPERATION, operation)
+			: SIZE_MAX;
+
+	return i == SIZE_MAX ? 0
+			     : kp_load32(kp_table_record(table, KP_SECTION_GUARDS, i) +
+					 KP_GUARD_EVERY);
+}
+
 static bool is_signature(const struct kp_table *table, const unsigned char *record,
 	const char *operation, const char *signature)
 {

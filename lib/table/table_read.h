@@ -24,6 +24,9 @@ uint32_t kp_table_symbol(const struct kp_table *table, const char *text);
 const char *kp_table_pin(
 	const struct kp_table *table, const char *operation, bool *force);
 
+/* One call of the operation in so many is compared; 0: none, as far as operators say. */
+uint32_t kp_table_guard(const struct kp_table *table, const char *operation);
+
 /* The record of the operation's family, or NULL. */
 const unsigned char *kp_table_family(const struct kp_table *table, size_t operation);
 /* In ROLES; the record of a role, or NULL. */

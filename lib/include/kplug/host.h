@@ -155,9 +155,10 @@ enum kp_site_flag {
  * device:    of kp_device_add; 0 is the CPU.
  * solution, override: as in `pluginctl select`.
  * label:     names the site in `pluginctl clients`, incidents and logs.
- * guard_every: one call in so many is repeated by the family's reference on copies and
- *            compared (CPU devices; never with KP_SITE_CAPTURED); 0: as the operator
- * says.
+ * guard_every: one call in so many is computed again by the family's reference, in part
+ *            and on copies, and compared; what differs is an incident (pluginctl
+ *            incidents). CPU devices only, never with KP_SITE_CAPTURED; calls then go
+ *            the whole way. 0: as the operator says (pluginctl guard).
  */
 struct kp_site_options {
 	uint32_t size;
