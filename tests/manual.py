@@ -7,7 +7,7 @@ import time
 
 import mdoc
 import transcript
-from sandbox import ROOT
+from sandbox import BUILD, ROOT
 
 PATIENCE_S = 60
 
@@ -102,6 +102,8 @@ def play(text, sandbox, prelude=""):
         with open(path, "w", encoding="utf-8") as file:
             file.write(sandbox.inside(content))
         age(path)
+    if not text.is_page:
+        os.symlink(BUILD, os.path.join(home, "build"))
     steps = text.steps()
     for step in steps:
         step.shown, step.command = step.command, sandbox.inside(step.command)

@@ -87,7 +87,8 @@ class Sandbox:
             HOME=self.path(f"/{HOME}"),
             XDG_RUNTIME_DIR=self.path(f"/{RUNTIME}"),
             KPLUG_SOCKET=self.path(f"/{RUNTIME}/kplug/plugind.sock"),
-            PATH=":".join([*programs, env["PATH"]]),
+            PATH=":".join([*programs, "/usr/bin:/bin", env["PATH"]]),
+            PYTHONPATH=self.modules(),
             # As a compiler and a loader look into /usr/local by themselves.
             C_INCLUDE_PATH=include,
             CPLUS_INCLUDE_PATH=include,
@@ -104,6 +105,12 @@ class Sandbox:
         for name in ("MAKEFLAGS", "MAKELEVEL"):
             env.pop(name, None)
         return env
+
+    def modules(self):
+        """Where Debian's Python looks below /usr/local by itself."""
+        lib = self.path("/usr/local/lib")
+        found = [n for n in os.listdir(lib) if n.startswith("python")]
+        return os.path.join(lib, found[0], "dist-packages")
 
     def inside(self, command):
         """A command with absolute places where they are here."""

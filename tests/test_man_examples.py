@@ -4,6 +4,7 @@
 `tests/write-examples [PAGE]...` puts what was printed into the pages.
 """
 
+import re
 import unittest
 
 import manual
@@ -11,8 +12,10 @@ import mdoc
 import transcript
 from sandbox import Sandbox
 
-# What a README asks of the whole machine is there already.
-PRELUDE = "make() { case $1 in all|install|demo|check) :;; *) command make \"$@\";; esac; }"
+# What README asks of the whole machine is there already.
+PRELUDE = """sudo() { "$@"; }
+make() { case $1 in all|install) :;; *) command make "$@";; esac; }
+"""
 
 
 class Examples(unittest.TestCase):
@@ -42,9 +45,25 @@ def add(name):
     setattr(Examples, "test_examples_of_" + name.replace(".", "_").replace("-", "_"), test)
 
 
-TEXTS = mdoc.names()
+TEXTS = [*mdoc.names(), "README"]
 for page in TEXTS:
     add(page)
+
+
+class Readme(unittest.TestCase):
+    # How a line begins that somebody would paste.
+    PROGRAM = re.compile(r"(?:pluginctl|plugind|build/|cp|echo|export|kill|pip|sudo|make|cc)\b")
+
+    def test_a_command_has_its_prompt_or_its_explanation(self):
+        for block in manual.Text("README").blocks:
+            if not any(line.startswith("$ ") for line in block.lines):
+                for line in block.lines:
+                    if self.PROGRAM.match(line):
+                        self.assertRegex(line, r"\S  +\S", f"README: {line}: nobody runs this")
+
+    def test_lines_fit_a_page(self):
+        for line in manual.Text("README").lines:
+            self.assertLessEqual(len(line.expandtabs(8)), 100, line)
 
 
 class Comparison(unittest.TestCase):

@@ -49,7 +49,7 @@ def parse(lines, first, prompts=("$ ",)):
             steps.append(Step(line[2:], number))
         elif not steps:
             continue
-        elif line.startswith("> ") and not steps[-1].expected:
+        elif (line + " ").startswith("> ") and not steps[-1].expected:
             steps[-1].command += "\n" + line[2:]
         else:
             steps[-1].expected.append(line.rstrip())
