@@ -31,7 +31,8 @@
  * Ownership: strings and structs that are passed in are copied unless it is said
  * otherwise. Memory that is handed out is freed by the function that is named.
  *
- * C99 and later, C++11 and later.
+ * C99 and later, C++11 and later; kplug/host.hpp is the same for C++17 with owners and
+ * exceptions. tests/examples/decoder.c is a whole program.
  */
 #ifndef KPLUG_HOST_H
 #define KPLUG_HOST_H
@@ -80,7 +81,8 @@ struct kp_options {
 
 /*
  * Attaches to plugind: KP_UNAVAILABLE where none can be reached, with what was tried.
- * options may be NULL.
+ * One that has just started, and remembers no earlier run, is given 5 s to look at its
+ * plugins. options may be NULL.
  */
 int kp_open(const struct kp_options *options, struct kp_handle **handle,
 	struct kp_error *error);
