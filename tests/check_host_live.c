@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Sites while decisions come fast, steps, holds, forks, and a device that is lost. */
+/* Sites over a long life, steps, holds, forks, and a device that is lost. */
 #include "tests/support/sites.h"
 #include "tests/support/suite.h"
 
 #include <jansson.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 
-enum { THREADS = 8, SHORT_MS = 1500, LONG_MS = 60000 };
-
 static const struct kp_site_options mm = {.operation = "gemm/mm", .label = "ffn.up"};
 static const int64_t dims[] = {EDGE, EDGE, EDGE};
-static const char MM[] = "reference/gemm_mm";
 
 static void setup(void)
 {
@@ -26,81 +22,6 @@ static void teardown(void)
 {
 	plugind_end(&plugind);
 }
-
-/* ---- many threads -------------------------------------------------------------------
- */
-
-struct worker {
-	struct kp_site *site;
-	pthread_t thread;
-	uint64_t calls, wrong;
-	bool *over; /* atomic */
-	int64_t edge;
-};
-
-static void *call_on(void *context)
-{
-	struct worker *worker = context;
-	struct product product;
-
-	product_init(&product, KP_CODE_FLOAT, worker->edge);
-	while (!__atomic_load_n(worker->over, __ATOMIC_RELAXED)) {
-		worker->wrong += !product_run(worker->site, &product);
-		worker->calls++;
-	}
-	product_finish(&product);
-	return NULL;
-}
-
-static void change_for(int64_t ms)
-{
-	static const char *const names[] = {"x86", "openblas", "x86/gemm_mm"};
-	int64_t end = kp_clock_ms() + ms;
-	unsigned i = 0;
-
-	while (kp_clock_ms() < end) {
-		const char *name = names[i % 3];
-		plugind_decide(&plugind, "Disable", name);
-		if (i % 7 == 0)
-			json_decref(plugind_ask(&plugind, "Pin",
-				json_pack("{s:s, s:s}", "operation", "gemm/mm", "choice",
-					MM)));
-		plugind_decide(&plugind, "Enable", name);
-		if (i % 7 == 0)
-			json_decref(plugind_ask(&plugind, "Unpin",
-				json_pack("{s:s}", "operation", "gemm/mm")));
-		if (i % 16 == 0)
-			json_decref(plugind_ask(&plugind, "Reload", NULL));
-		i++;
-	}
-}
-
-START_TEST(t48_threads_get_right_results_while_plugins_come_and_go)
-{
-	struct kp_handle *handle = open_as("many", 0);
-	struct kp_site_options checked = mm;
-	struct worker workers[THREADS];
-	bool over = false;
-
-	checked.flags = KP_SITE_CHECKED;
-	struct kp_site *sites[] = {site_of(handle, mm), site_of(handle, checked)};
-	for (size_t i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){
-			.site = sites[i % 2], .over = &over, .edge = i % 3 ? EDGE : 7};
-		ck_assert_int_eq(
-			pthread_create(&workers[i].thread, NULL, call_on, &workers[i]),
-			0);
-	}
-	change_for(getenv("KPLUG_LONG") ? LONG_MS : SHORT_MS);
-	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
-	for (size_t i = 0; i < THREADS; i++) {
-		ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
-		ck_assert_uint_gt(workers[i].calls, 0);
-		ck_assert_uint_eq(workers[i].wrong, 0);
-	}
-	kp_close(handle);
-}
-END_TEST
 
 /* ---- memory -------------------------------------------------------------------------
  */
@@ -375,7 +296,6 @@ int main(void)
 	TCase *tcase = tcase_create("live");
 	tcase_set_timeout(tcase, getenv("KPLUG_LONG") ? 400 : 100);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, t48_threads_get_right_results_while_plugins_come_and_go);
 	tcase_add_test(tcase, t47_an_applications_memory_is_flat_over_cycles);
 	tcase_add_test(
 		tcase, t45_what_was_called_stays_mapped_after_everything_is_closed);

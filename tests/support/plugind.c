@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -120,7 +122,8 @@ void plugind_start(struct plugind *plugind)
 	arguments[n++] = program;
 	for (size_t i = 0; i < 6; i++) {
 		arguments[n++] = (char *)(uintptr_t)options[i][0];
-		arguments[n++] = path_in(i < 4 ? build() : plugind->place, parts[i]);
+		bool is_own = i >= 4 || (i < 2 && plugind->has_own);
+		arguments[n++] = path_in(is_own ? plugind->place : build(), parts[i]);
 	}
 	arguments[n++] = (char *)(uintptr_t) "--socket";
 	arguments[n++] = plugind->socket;
@@ -136,7 +139,7 @@ void plugind_start(struct plugind *plugind)
 	json_decref(plugind_ask(plugind, "Status", json_pack("{s:b}", "wait", 1)));
 }
 
-void plugind_begin(struct plugind *plugind)
+static void make_place(struct plugind *plugind)
 {
 	const char *base = getenv("TMPDIR");
 
@@ -145,7 +148,94 @@ void plugind_begin(struct plugind *plugind)
 	ck_assert_ptr_nonnull(mkdtemp(plugind->place));
 	(void)snprintf(
 		plugind->socket, sizeof(plugind->socket), "%s/socket", plugind->place);
+}
+
+void plugind_begin(struct plugind *plugind)
+{
+	plugind->has_own = false;
+	make_place(plugind);
 	plugind_start(plugind);
+}
+
+/* ---- plugins of its own -------------------------------------------------------- */
+
+static void make_directory(const struct plugind *plugind, const char *name)
+{
+	char *path = path_in(plugind->place, name);
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	free(path);
+}
+
+void plugind_begin_with(struct plugind *plugind, const char *const *names, size_t n_names)
+{
+	plugind->has_own = true;
+	make_place(plugind);
+	make_directory(plugind, "plugins");
+	make_directory(plugind, "plugins/plugins.d");
+	for (size_t i = 0; i < n_names; i++)
+		plugind_put(plugind, names[i], 0);
+	plugind_start(plugind);
+}
+
+/* "plugins/NAME.so" or its manifest; the caller frees it. */
+static char *file_of(const char *directory, const char *name, bool is_manifest)
+{
+	char *path = NULL;
+	ck_assert_int_ge(asprintf(&path, "%s/plugins/%s%s.%s", directory,
+				 is_manifest ? "plugins.d/" : "", name,
+				 is_manifest ? "json" : "so"),
+		0);
+	return path;
+}
+
+/* Bytes that no reader of an ELF file looks at tell versions apart. */
+static void copy(const char *from, const char *to, unsigned more)
+{
+	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+	char bytes[1 << 16];
+	size_t n;
+
+	ck_assert(in && out);
+	while ((n = fread(bytes, 1, sizeof(bytes), in)) > 0)
+		ck_assert_uint_eq(fwrite(bytes, 1, n, out), n);
+	for (unsigned i = 0; i < more; i++)
+		ck_assert_int_eq(fputc(0, out), 0);
+	fclose(in);
+	ck_assert_int_eq(fclose(out), 0);
+}
+
+/* As old as one that was installed: a young file is waited for. */
+static void put_file(const struct plugind *plugind, const char *name, bool is_manifest,
+	unsigned version)
+{
+	const struct timespec then[] = {
+		{time(NULL) - 3600, version}, {time(NULL) - 3600, version}};
+	char *from = file_of(build(), name, is_manifest);
+	char *to = file_of(plugind->place, name, is_manifest);
+	char *part = path_in(plugind->place, "part");
+
+	copy(from, part, is_manifest ? 0 : version);
+	ck_assert_int_eq(utimensat(AT_FDCWD, part, then, 0), 0);
+	ck_assert_int_eq(chmod(part, 0755), 0);
+	ck_assert_int_eq(rename(part, to), 0);
+	free(part);
+	free(to);
+	free(from);
+}
+
+void plugind_put(const struct plugind *plugind, const char *name, unsigned version)
+{
+	put_file(plugind, name, false, version);
+	put_file(plugind, name, true, 0);
+}
+
+void plugind_remove(const struct plugind *plugind, const char *name)
+{
+	for (int i = 0; i < 2; i++) {
+		char *path = file_of(plugind->place, name, i == 0);
+		(void)unlink(path);
+		free(path);
+	}
 }
 
 void plugind_kill(struct plugind *plugind, int number)

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 enum { PLUGIND_PATH = 108, PLUGIND_PATIENCE_MS = 60000 };
@@ -15,11 +16,18 @@ enum { PLUGIND_PATH = 108, PLUGIND_PATIENCE_MS = 60000 };
 struct plugind {
 	char place[PLUGIND_PATH - 16];
 	char socket[PLUGIND_PATH];
-	pid_t pid; /* 0: not running */
+	pid_t pid;    /* 0: not running */
+	bool has_own; /* plugins in its place, not those of the build tree */
 };
 
 /* Makes the directory and starts it; everything is probed when this returns. */
 void plugind_begin(struct plugind *plugind);
+/* The same with copies of these plugins of the build tree, which tests may change. */
+void plugind_begin_with(
+	struct plugind *plugind, const char *const *names, size_t n_names);
+/* Puts one there, or in the place of what is there: versions differ in their bytes. */
+void plugind_put(const struct plugind *plugind, const char *name, unsigned version);
+void plugind_remove(const struct plugind *plugind, const char *name);
 /* Ends it, if need be, and removes the directory. */
 void plugind_end(struct plugind *plugind);
 
