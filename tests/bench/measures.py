@@ -13,6 +13,7 @@ import threading
 import harness
 import tiny
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 DRIVERS = os.path.join(harness.BUILD, "bench")
 SKIPPED = 77  # a driver that cannot run here; its last line says why
 INTERFACE = "org.kplug.Manager."
@@ -122,6 +123,16 @@ class Scenes:
             return daemon
 
         return self.once(("running", plugins, kernels), make)
+
+    def builtin(self):
+        """A daemon that serves the plugins of the build tree."""
+
+        def make():
+            daemon = self.stack.enter_context(harness.Daemon(builtin=True))
+            daemon.settle()
+            return daemon
+
+        return self.once("builtin", make)
 
     def peers(self, plugins):
         """The environment in which GStreamer sees as many plugins of its own, and no other."""
@@ -271,8 +282,7 @@ def sites(scenes, mode, has_peer, plugins=0, kernels=1):
     if plugins:
         daemon = scenes.running(plugins, kernels)
     else:
-        daemon = scenes.once("builtin", lambda: harness.Daemon(builtin=True))
-        daemon.settle()
+        daemon = scenes.builtin()
     command = [driver("site"), mode, str(scenes.pairs), daemon.socket]
     (unit,), *lines = run(command)
     ours, peer = zip(*[(float(a), float(b)) for a, b in lines])

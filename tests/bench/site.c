@@ -277,8 +277,11 @@ static void two(int pairs)
 static void resolve(int pairs)
 {
 	struct kp_site *sites[RESOLUTIONS];
+	struct kp_site *first = make_site("elementwise/square", KP_SITE_CHECKED);
 	const int64_t dims[] = {4096};
 
+	if (!kp_site_kernel(first, dims))
+		die("resolve", "nothing is eligible");
 	(void)puts("us");
 	for (int i = 0; i < pairs; i++) {
 		for (int j = 0; j < RESOLUTIONS; j++)
