@@ -48,7 +48,7 @@ static int look_with(
 /* Does it run anything that must stop at once? Then no table is waited for. */
 static bool runs_what_is_off(const struct kp_inner_site *site)
 {
-	for (size_t i = 0; site->sight && i < KP_ENTRIES; i++) {
+	for (size_t i = 0; site->n_entries > 0 && i < KP_ENTRIES; i++) {
 		const struct kp_inner_rung *rung = site->entries[i].rung;
 		if (site->entries[i].used && rung->number != KP_CONTROL_NONE &&
 			kp_handle_bit(site->handle, site->sight, rung->number))

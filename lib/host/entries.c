@@ -37,6 +37,9 @@ void kp_entries_clear(struct kp_inner_site *site)
 {
 	const struct kp_entry_key none = {NULL, 0, NULL};
 
+	/* A new site's are memory that nobody has touched yet. */
+	if (site->n_entries == 0)
+		return;
 	begin_entries(site);
 	for (size_t i = 0; i < KP_ENTRIES; i++)
 		if (site->entries[i].used)
