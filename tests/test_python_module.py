@@ -238,6 +238,7 @@ class Arrays(Attached):
         site = self.k.site("gemm/mm", dtype="bf16", override="reference")
         made = site(self.a.astype(bfloat16), self.b.astype(bfloat16))
         self.assertEqual(made.dtype, bfloat16)
+        self.assertLess(abs(made.astype("f4") / (self.a @ self.b) - 1).max(), 1e-2)
 
     def test_what_is_no_array_for_a_kernel_is_refused_in_words(self):
         for wrong, words in (

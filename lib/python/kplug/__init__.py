@@ -13,8 +13,8 @@ A site is a place in the program that calls an operation. When an operator disab
 kernel, pins another or installs a better one, the next call runs the new choice.
 
 Arrays are NumPy's, or whatever has __dlpack__ and lies on the CPU (of PyTorch, JAX, ...).
-They may have any strides, and stay theirs: nothing is copied. bfloat16 is ml_dtypes',
-or `Tensor(uint16_array, "bf16")`.
+They may have any strides, and stay theirs: nothing is copied. What is allocated is
+NumPy's. bfloat16 is ml_dtypes', or `Tensor(uint16_array, "bf16")`, and so is the result.
 
 Threads: everything may be used by any number of threads; calls run without the
 interpreter's lock. After fork the child opens a handle of its own.

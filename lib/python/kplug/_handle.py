@@ -339,8 +339,8 @@ class Handle:
         """A function as a kernel of this process alone, local/NAME; also a decorator.
 
         It is called with the arrays of all roles in the family's order (None: absent),
-        the attributes by name, and writes its results into the arrays. They are valid
-        until it returns. What it raises is raised where the site was called, as __cause__
+        the attributes by name, and writes its results into the arrays; bf16 and f8 are
+        kplug.Tensor. They are valid until it returns. What it raises is raised where the site was called, as __cause__
         of kplug.Failed.
 
             @k.local("norm/rms", priority=19)

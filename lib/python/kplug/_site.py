@@ -155,7 +155,7 @@ class Site(_Owned):
             if roles[output.role] is None:
                 shape = output.shape(roles)
                 if shape is not None:
-                    roles[output.role] = empty(shape, output.dtype)
+                    roles[output.role] = empty(shape, output.dtype, roles)
 
     def _state(self, count: int) -> _State:
         """This thread's; another one inside of a call of the same site."""

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
-import importlib
 import sys
 from ctypes import POINTER, addressof, c_int64, pointer
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from kplug import _layout as layout
 from kplug.errors import Invalid, Unsupported
@@ -48,15 +46,6 @@ def _numpy() -> Any:
     except ImportError:
         raise ImportError("kplug makes arrays with NumPy, which is not installed") from None
     return numpy
-
-
-@functools.lru_cache(maxsize=None)
-def _ml_dtype(name: str) -> Any:
-    """ml_dtypes' type, where that package is."""
-    try:
-        return getattr(importlib.import_module("ml_dtypes"), name)
-    except ImportError:
-        return None
 
 
 def _row(dtype: str) -> Tuple[int, int, str, str]:
@@ -110,13 +99,18 @@ class Tensor:
         return f"Tensor({self.array!r}, {self.dtype!r})"
 
 
-def empty(shape: Tuple[int, ...], dtype: str) -> Any:
-    """A new array of NumPy's; of a dtype that it lacks ml_dtypes', or a Tensor."""
+def empty(shape: Tuple[int, ...], dtype: str, others: Sequence[Any] = ()) -> Any:
+    """A new array of NumPy's; of a dtype that it lacks a Tensor, or where one of the
+    others is ml_dtypes' such an array."""
     numpy = _numpy()
     _, _, name, other = _row(dtype)
-    kind = _ml_dtype(other) if other else None
-    array = numpy.empty(shape, kind if kind is not None else name)
-    return Tensor(array, dtype) if other and kind is None else array
+    if not other:
+        return numpy.empty(shape, name)
+    for array in others:
+        kind = getattr(array, "dtype", None)
+        if getattr(kind, "name", None) == other:
+            return numpy.empty(shape, kind)
+    return Tensor(numpy.empty(shape, name), dtype)
 
 
 class _Memory:
@@ -151,10 +145,7 @@ def view(tensor: layout.kp_tensor, writes: bool) -> Any:
     if 0 in shape:
         return empty(shape, dtype)
     array = numpy.asarray(_Memory(tensor.data + tensor.byte_offset, tensor, name, writes))
-    if not other:
-        return array
-    kind = _ml_dtype(other)
-    return Tensor(array, dtype) if kind is None else array.view(kind)
+    return Tensor(array, dtype) if other else array
 
 
 class Tensors:
