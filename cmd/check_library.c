@@ -65,6 +65,23 @@ static void tell_verdict(
 		kp_lint_add(lint, path, &verdict->warnings.items[i]);
 }
 
+/* A remark, not a fault: many do, and `info` has the numbers. */
+static void tell_load(
+	struct kp_lint *lint, const char *path, const struct kp_verdict *verdict)
+{
+	json_int_t constructors =
+		json_integer_value(json_object_get(verdict->elf, "constructors"));
+	json_int_t ifuncs = json_integer_value(json_object_get(verdict->elf, "ifuncs"));
+	struct kp_diag diag;
+	if (constructors + ifuncs == 0)
+		return;
+	kp_diag_set(&diag, "runs_at_load", path,
+		"it runs code when it is loaded: constructors %" JSON_INTEGER_FORMAT
+		", resolvers of functions %" JSON_INTEGER_FORMAT,
+		constructors, ifuncs);
+	kp_lint_add(lint, path, &diag);
+}
+
 static void check_digest(struct kp_lint *lint, const struct check_file *file,
 	const struct kp_manifest *manifest, const struct kp_verdict *verdict)
 {
@@ -132,6 +149,7 @@ void check_library(struct check *check, const char *path, const struct check_fil
 	if (!is_helper(file, manifest, &verdict)) {
 		check->counts[CHECK_LIBRARY]++;
 		tell_verdict(&check->lint, path, &verdict);
+		tell_load(&check->lint, path, &verdict);
 		check_digest(&check->lint, file, manifest, &verdict);
 		remember(check, path, file, manifest, &verdict);
 		if (!manifest && !file->named && verdict.note)

@@ -135,7 +135,7 @@ class PluginPage(unittest.TestCase):
 
     def test_page_has_every_part(self):
         names = ["square.c", "plugin.json", "manifest.json", "build", "info", "daemon"]
-        others = ["square.cpp", "build-cpp", "square.rs", "build-rust"]
+        others = ["square.cpp", "build-cpp", "square.rs", "build-rust", "check"]
         self.assertEqual(list(self.parts), names + ["try"] + others)
 
     def test_what_c_needs_fits_a_page(self):
@@ -196,6 +196,9 @@ class PluginPage(unittest.TestCase):
         shown = self.succeed("info")
         for word in ("square", "1.0.0", "vector", "elementwise/square", "x=f32,y=f32"):
             self.assertIn(word, shown)
+
+    def test_check_of_its_files_finds_nothing(self):
+        self.assertEqual(self.succeed("check"), "")
 
     def test_private_daemon_selects_and_benches_it(self):
         self.library()

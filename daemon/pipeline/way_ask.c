@@ -209,6 +209,10 @@ void way_probe(struct way *way)
 {
 	const json_t *kernels = json_object_get(way->verdict.note, "kernels");
 
+	if (kp_finding_refuse(&way->finding, now_s())) {
+		conclude(way);
+		return;
+	}
 	kp_finding_begin(&way->finding);
 	if (way_set_stored(way, way->closure, way->entry) < 0) {
 		fail(way, "no_memory", "no worker could be asked: memory is exhausted");

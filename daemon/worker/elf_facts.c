@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/worker/elf_versions.h"
 #include "lib/base/json.h"
-
-enum { VERSIONS_MOST = 4096 };
 
 static bool has_room(size_t count, size_t bytes)
 {
@@ -46,49 +45,22 @@ static const char *one_string(const struct elf_image *image, int64_t tag)
 	return index == UINT64_MAX ? NULL : elf_image_string(image, index);
 }
 
-static void keep_highest(json_t *versions, const char *library, const char *version)
+/* GLIBC_PRIVATE, GLIBC_ABI_DT_RELR and the like have no order. */
+static void keep_highest(void *versions, const struct elf_version *version)
 {
-	const char *known = json_string_value(json_object_get(versions, library));
-	if (!known || strverscmp(known, version) < 0)
-		json_object_set_new(versions, library, kp_json_clean_string(version));
+	const char *known =
+		json_string_value(json_object_get(versions, version->library));
+	if (strpbrk(version->name, "0123456789") &&
+		(!known || strverscmp(known, version->name) < 0))
+		json_object_set_new(
+			versions, version->library, kp_json_clean_string(version->name));
 }
 
-/* The versions that are needed of one library; records are chained by offsets. */
-static void read_versions_of(const struct elf_image *image, uint64_t at, unsigned count,
-	const char *library, json_t *versions)
-{
-	for (unsigned i = 0; i < count && i < VERSIONS_MOST; i++) {
-		const GElf_Vernaux *item =
-			elf_image_read(image, at, sizeof(*item), ELF_T_BYTE);
-		const char *name = item ? elf_image_string(image, item->vna_name) : NULL;
-		/* GLIBC_PRIVATE, GLIBC_ABI_DT_RELR and the like have no order. */
-		if (name && strpbrk(name, "0123456789"))
-			keep_highest(versions, library, name);
-		if (!item || item->vna_next == 0)
-			break;
-		at += item->vna_next;
-	}
-}
-
-/* Of this machine's byte order, which has been checked; same layout in all classes. */
+/* The highest of each library. */
 static json_t *versions_of(const struct elf_image *image)
 {
 	json_t *versions = json_object();
-	uint64_t at =
-		elf_image_offset(image, elf_image_dynamic(image, DT_VERNEED, UINT64_MAX));
-	uint64_t count = elf_image_dynamic(image, DT_VERNEEDNUM, 0);
-	for (uint64_t i = 0; i < count && i < VERSIONS_MOST; i++) {
-		const GElf_Verneed *need =
-			elf_image_read(image, at, sizeof(*need), ELF_T_BYTE);
-		const char *library =
-			need ? elf_image_string(image, need->vn_file) : NULL;
-		if (library)
-			read_versions_of(image, at + need->vn_aux, need->vn_cnt, library,
-				versions);
-		if (!need || need->vn_next == 0)
-			break;
-		at += need->vn_next;
-	}
+	elf_versions_needed(image, keep_highest, versions);
 	return versions;
 }
 
@@ -141,38 +113,6 @@ json_t *elf_facts(const struct elf_image *image)
 		"textrel", has_textrel(image), "init_functions",
 		functions_of(image, DT_INIT_ARRAYSZ, DT_INIT), "fini_functions",
 		functions_of(image, DT_FINI_ARRAYSZ, DT_FINI));
-}
-
-static void warn(json_t *list, const char *code, const char *message)
-{
-	json_array_append_new(
-		list, json_pack("{s:s, s:s}", "code", code, "message", message));
-}
-
-json_t *elf_warnings(const struct elf_image *image)
-{
-	char text[128];
-	json_t *list = json_array();
-	const char *stack = stack_of(image);
-	if (strcmp(stack, "executable") == 0)
-		warn(list, "executable_stack",
-			"it asks for an executable stack, which newer C libraries "
-			"refuse");
-	if (strcmp(stack, "unmarked") == 0)
-		warn(list, "unmarked_stack",
-			"it does not say what stack it needs, which newer C libraries "
-			"refuse");
-	if (has_textrel(image))
-		warn(list, "text_relocations",
-			"its code is changed when it is loaded: build it with -fPIC");
-	if (has_flag(image, DT_FLAGS, DF_STATIC_TLS) && tls_bytes(image) > 0) {
-		snprintf(text, sizeof(text),
-			"it needs %lld bytes of static thread-local storage, of which "
-			"there is little",
-			(long long)tls_bytes(image));
-		warn(list, "static_tls", text);
-	}
-	return list;
 }
 
 static size_t bytes_of(const json_t *list)

@@ -15,7 +15,8 @@ enum { ELF_NAMES_MOST = 256, ELF_NAMES_BYTES = 32 << 10 };
  * {"class", "machine", "soname", "needed", "runpath", "rpath", "versions": {library:
  * highest version needed, ...}, "stack": "rw"|"executable"|"unmarked",
  * "static_tls", "tls_bytes", "textrel", "init_functions", "fini_functions"}; NULL when
- * memory is exhausted; identify adds "isa_needed" and "gpu" (fatbin.h). What is damaged
+ * memory is exhausted; identify adds "isa_needed", "constructors", "ifuncs"
+ * (elf_load.h) and "gpu" (fatbin.h). What is damaged
  * is left out.
  */
 json_t *elf_facts(const struct elf_image *image);
@@ -26,9 +27,5 @@ json_t *elf_facts(const struct elf_image *image);
  */
 int elf_facts_check(const json_t *facts, const char *file, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
-
-/* [{"code", "message"}]: executable_stack, unmarked_stack, text_relocations, static_tls.
- */
-json_t *elf_warnings(const struct elf_image *image);
 
 #endif

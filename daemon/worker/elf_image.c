@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/worker/elf_sound.h"
+
 /* This program's own header, by the linker: what it is, the host runs. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
@@ -113,6 +115,8 @@ static int check_header(const struct elf_image *image, struct kp_diag *diag)
 						    : "of an unknown type");
 	if (header->e_phnum == 0 || header->e_phnum > ELF_IMAGE_SEGMENTS)
 		return elf_damaged(image, "its number of segments is impossible", diag);
+	if (elf_sound_header(image, diag) < 0)
+		return -1;
 	if (must_hold(image, "the table of segments", header->e_phoff,
 		    (uint64_t)header->e_phnum * header->e_phentsize, diag) < 0)
 		return -1;
@@ -205,6 +209,8 @@ static int read_dynamic(struct elf_image *image, struct kp_diag *diag)
 			break;
 		image->n_dynamic = i + 1;
 	}
+	if (image->n_dynamic == count)
+		return elf_damaged(image, "its dynamic section has no end", diag);
 	/* A program that is position-independent is ET_DYN, too. */
 	if (elf_image_dynamic(image, DT_FLAGS_1, 0) & DF_1_PIE)
 		return kp_diag_set(diag, "not_shared_object", image->name,
@@ -242,9 +248,10 @@ int elf_image_open(
 		!gelf_getehdr(image->elf, &image->header))
 		return elf_damaged(image, elf_errmsg(-1), diag);
 	if (check_header(image, diag) < 0 || read_segments(image, diag) < 0 ||
-		check_sections(image, diag) < 0 || read_dynamic(image, diag) < 0)
+		check_sections(image, diag) < 0 || elf_sound_segments(image, diag) < 0 ||
+		read_dynamic(image, diag) < 0 || find_strings(image, diag) < 0)
 		return -1;
-	return find_strings(image, diag);
+	return elf_sound_tables(image, diag);
 }
 
 void elf_image_finish(struct elf_image *image)

@@ -39,6 +39,8 @@ static void conclude(struct kp_finding *finding, const struct kp_worker_result *
 		!verdict->note)
 		kp_verdict_fail(verdict, KP_STATE_FAILED, "garbled_report",
 			"the worker reported neither note nor fault");
+	else if (verdict->state == KP_STATE_ACTIVE)
+		(void)kp_finding_refuse(finding, time(NULL));
 	if (verdict->elf && finding->needs)
 		(void)json_object_set(verdict->elf, "libraries", finding->needs);
 }

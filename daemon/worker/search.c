@@ -55,8 +55,7 @@ static bool try_directory(struct finder *finder, const char *directory)
 	return n > 0 && (size_t)n < sizeof(finder->found) && fits(finder, finder->found);
 }
 
-/* Replaces $ORIGIN and ${ORIGIN}; false when it does not fit. */
-static bool expand(const char *text, const char *origin, char *out, size_t size)
+bool search_expand(const char *text, const char *origin, char *out, size_t size)
 {
 	size_t used = 0;
 	while (*text) {
@@ -82,7 +81,7 @@ static bool try_list(struct finder *finder, const json_t *list)
 	json_array_foreach ((json_t *)list, i, item) {
 		const char *text = json_string_value(item);
 		if (text && *text &&
-			expand(text, finder->path->origin, directory,
+			search_expand(text, finder->path->origin, directory,
 				sizeof(directory)) &&
 			try_directory(finder, directory))
 			return true;
@@ -138,7 +137,7 @@ static bool try_defaults(struct finder *finder)
 /* A name with a slash is a path, and nothing is searched. */
 static bool try_path(struct finder *finder)
 {
-	return expand(finder->name, finder->path->origin, finder->found,
+	return search_expand(finder->name, finder->path->origin, finder->found,
 		       sizeof(finder->found)) &&
 	       fits(finder, finder->found);
 }

@@ -8,6 +8,7 @@
 #define KP_WORKER_SEARCH_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "daemon/worker/elf_image.h"
 
@@ -24,6 +25,9 @@ struct search_path {
  * found); NULL when memory is exhausted.
  */
 json_t *search_library(const struct search_path *path, const char *name);
+
+/* Replaces $ORIGIN and ${ORIGIN}; false when it does not fit. */
+bool search_expand(const char *text, const char *origin, char *out, size_t size);
 
 /* {"name", ...}["path"] is not null. */
 int search_found(const json_t *found);

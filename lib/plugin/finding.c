@@ -207,7 +207,8 @@ void kp_finding_begin(struct kp_finding *finding)
 void kp_finding_finish(struct kp_finding *finding)
 {
 	json_decref(finding->needs);
-	finding->needs = NULL;
+	json_decref(finding->unmet);
+	finding->needs = finding->unmet = NULL;
 }
 
 static void add_needs(struct kp_finding *finding, json_t *needs)
@@ -234,6 +235,8 @@ void kp_finding_identify(struct kp_finding *finding, const json_t *line)
 		replace(&verdict->note, note);
 	if (json_is_array(needs))
 		add_needs(finding, needs);
+	if (json_object_get(line, "unmet"))
+		replace(&finding->unmet, json_object_get(line, "unmet"));
 	take_failed(finding, line);
 	take_warnings(verdict, json_object_get(line, "warnings"));
 }
@@ -335,6 +338,19 @@ enum kp_finding_end kp_finding_identified(
 			result->diag.message);
 	keep_evidence(verdict, result, now);
 	return KP_FINDING_BAD;
+}
+
+bool kp_finding_refuse(struct kp_finding *finding, int64_t now)
+{
+	static const struct kp_worker_result done = {.stage = "identify"};
+
+	if (!finding->unmet)
+		return false;
+	kp_verdict_fail(finding->verdict, KP_STATE_REJECTED,
+		text_of(finding->unmet, "code", NULL),
+		text_of(finding->unmet, "message", ""));
+	keep_evidence(finding->verdict, &done, now);
+	return true;
 }
 
 /* Did it answer for each kernel? An end mark alone may be anybody's. */

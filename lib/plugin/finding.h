@@ -23,6 +23,7 @@
 struct kp_finding {
 	struct kp_verdict *verdict;
 	json_t *needs;	   /* what its dependencies resolved to; or NULL */
+	json_t *unmet;	   /* {"code", "message"}: it cannot be loaded here; or NULL */
 	bool failed;	   /* a worker said so; the verdict has state, code and message */
 	size_t stages;	   /* that a probe has told */
 	char garbled[256]; /* what a probe should not have said, or "" */
@@ -38,7 +39,7 @@ enum kp_finding_end {
 void kp_finding_begin(struct kp_finding *finding);
 
 /* Lines of an identify: elf (forgets needs), note, needs (adds to them), warnings,
- * failed. */
+ * failed, unmet. */
 void kp_finding_identify(struct kp_finding *finding, const json_t *line);
 /*
  * Lines of a probe, whose plugin has been identified: stage, kernel, loader, warnings,
@@ -56,6 +57,12 @@ enum kp_finding_end kp_finding_identified(
 	struct kp_finding *finding, const struct kp_worker_result *result, int64_t now);
 enum kp_finding_end kp_finding_probed(
 	struct kp_finding *finding, const struct kp_worker_result *result, int64_t now);
+/*
+ * After a good identify, and once it is known what its dependencies are: where this
+ * machine lacks something without which it cannot be loaded, the verdict is rejected, and
+ * no probe is needed. True: it is so.
+ */
+bool kp_finding_refuse(struct kp_finding *finding, int64_t now);
 void kp_finding_finish(struct kp_finding *finding);
 
 /* Sets state, code and message of a verdict that is not active. */
