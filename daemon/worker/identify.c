@@ -235,7 +235,7 @@ static void find_faults(struct subject *subject)
 {
 	struct kp_version host;
 	struct kp_diag diag;
-	if (kp_version_parse(KP_VERSION, &host, &diag) < 0 ||
+	if (kp_version_parse(kp_build_version, &host, &diag) < 0 ||
 		kp_note_fits(&subject->note, &host, &diag) < 0)
 		fault(subject, &diag);
 	if (elf_symbols_check(&subject->image, &diag) < 0)
@@ -277,29 +277,7 @@ static int identify(struct subject *subject, int fd, struct kp_diag *diag)
 	report_line(subject->report, json_pack("{s:O}", "elf", subject->facts));
 	if (elf_facts_check(subject->facts, subject->file, diag) < 0)
 		return -1;
-<<<<<<< HEAD
-	if (subject->is_part)
-		return 0;
-	int result = read_note(subject, diag);
-	if (result == 0) {
-		report_line(
-			subject->report, json_pack("{s:O}", "note", subject->note.root));
-		report_libraries(subject);
-		claimed = check_claims(subject, &claim);
-	}
-	report_warnings(subject);
-	if (result < 0 || kp_version_parse(kp_build_version, &host, diag) < 0 ||
-		kp_note_fits(&subject->note, &host, diag) < 0)
-		return -1;
-	if (elf_symbols_check(&subject->image, diag) < 0)
-		return -1;
-	/* Last: of what could not be loaded nobody asks for which processors it is. */
-	if (claimed < 0)
-		*diag = claim;
-	return claimed;
-=======
 	return subject->is_part ? 0 : look_at_plugin(subject, diag);
->>>>>>> 9bf6971 (worker: tell the static truth of a library before anything of it runs)
 }
 
 static void subject_finish(struct subject *subject)
