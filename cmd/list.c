@@ -8,6 +8,9 @@
 #include "cmd/grid.h"
 #include "cmd/name.h"
 #include "cmd/session.h"
+#include "lib/base/text.h"
+
+enum { REASON_BYTES = 4096 };
 
 static const struct question question = {"List", {{"plugins", KP_JSON_ARRAY, true}}};
 static const struct question knowing = {"Kernels", {{"kernels", KP_JSON_ARRAY, true}}};
@@ -24,11 +27,12 @@ static int put_names(const struct output *output, const json_t *plugins)
 	return KP_EXIT_OK;
 }
 
-/* "2", or "1 of 2" where an operator turned one off. */
+/* "2", or "1 of 2" where one is off by itself. */
 static void add_kernels(struct grid *grid, const json_t *plugin)
 {
 	size_t count = field_count(plugin, "kernels");
-	size_t off = field_count(plugin, "disabled_kernels");
+	size_t off = field_count(plugin, "disabled_kernels") +
+		     field_count(plugin, "quarantined_kernels");
 	if (off > 0)
 		grid_add(grid, TONE_WARN, "%zu of %zu", count > off ? count - off : 0,
 			count);
@@ -36,21 +40,35 @@ static void add_kernels(struct grid *grid, const json_t *plugin)
 		grid_add(grid, TONE_PLAIN, "%zu", count);
 }
 
+/* "2 kernels disabled: a, b", behind what is there. */
+static size_t add_names(char *text, size_t size, size_t used, const json_t *plugin,
+	const char *key, const char *what)
+{
+	size_t off = field_count(plugin, key);
+	owned_text names = field_join(json_object_get(plugin, key), ", ");
+	if (off == 0 || !names)
+		return used;
+	return kp_text_add(text, size, used, "%s%zu kernel%s %s: %s", used ? "; " : "",
+		off, off > 1 ? "s" : "", what, names);
+}
+
 static void add_reason(struct grid *grid, const json_t *plugin, const char *state)
 {
-	size_t off = field_count(plugin, "disabled_kernels");
-	bool is_loaded = field_is(plugin, "origin", "loaded");
 	owned_text reason = field_sentence(json_object_get(plugin, "reason"), state);
-	owned_text names = field_join(json_object_get(plugin, "disabled_kernels"), ", ");
-	if (!reason || !names)
+	char text[REASON_BYTES] = "";
+	size_t used = 0;
+	if (!reason)
 		grid->failed = true;
-	else if (off > 0)
-		grid_add(grid, TONE_PLAIN, "%s%s%zu kernel%s disabled: %s", reason,
-			*reason ? "; " : "", off, off > 1 ? "s" : "", names);
 	else
-		grid_add(grid, TONE_PLAIN, "%s%s%s", reason,
-			is_loaded && *reason ? "; " : "",
-			is_loaded ? "loaded, until plugind ends" : "");
+		used = kp_text_add(text, sizeof(text), 0, "%s", reason);
+	used = add_names(
+		text, sizeof(text), used, plugin, "disabled_kernels", "disabled");
+	used = add_names(
+		text, sizeof(text), used, plugin, "quarantined_kernels", "quarantined");
+	if (field_is(plugin, "origin", "loaded"))
+		(void)kp_text_add(text, sizeof(text), used,
+			"%sloaded, until plugind ends", used ? "; " : "");
+	grid_add(grid, TONE_PLAIN, "%s", text);
 }
 
 static int put_table(const struct output *output, const json_t *plugins)

@@ -90,17 +90,22 @@ static int run_retry(struct session *session)
 	owned_json *reply = NULL;
 	const char *name = session->arguments.words[0];
 	session->late = session_late;
-	int status = name_check(session, name, "retried");
+	int status = name_check(session, name, NULL);
 	if (status == KP_EXIT_OK)
 		status = name_ask(session, &retrying, name,
 			json_pack("{s:s}", "name", name), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	const json_t *plugin = json_object_get(reply, "plugin");
+	const json_t *changed = json_object_get(reply, "changed");
 	const char *state = field_text(plugin, "state", "?");
 	owned_text reason = field_sentence(json_object_get(plugin, "reason"), state);
 	if (session->output.json)
 		status = output_json(reply);
+	else if (!session->output.quiet && json_is_boolean(changed))
+		output_line(&session->output, TONE_GOOD, "%s: %s", name,
+			json_is_true(changed) ? "its quarantine is lifted"
+					      : "was not quarantined");
 	else if (!session->output.quiet)
 		output_line(&session->output, field_state_tone(state), "%s: %s%s%s",
 			field_text(plugin, "name", "?"), state,
@@ -127,7 +132,12 @@ const struct command retry_command = {
 	.least = 1,
 	.most = 1,
 	.summary = "Forget what is known of a plugin and probe it again",
-	.help = "Waits, and exits 1 where the plugin is rejected, failed, quarantined or "
+	.help = "Its quarantined kernels run again, too. Of a kernel, plugin/kernel, "
+		"only "
+		"the quarantine is lifted; who is no operator may lift what is "
+		"quarantined "
+		"for his applications alone. "
+		"Waits, and exits 1 where the plugin is rejected, failed, quarantined or "
 		"missing again. A disabled plugin is probed, too; where it works it "
 		"stays disabled, which is no failure.",
 	.waits = true,

@@ -13,6 +13,7 @@
 #include "daemon/application/control.h"
 #include "daemon/devices.h"
 #include "daemon/event.h"
+#include "daemon/incident/death.h"
 #include "daemon/incident/incidents.h"
 #include "daemon/log_change.h"
 #include "daemon/monitor.h"
@@ -161,6 +162,7 @@ static void close_everything(struct daemon *daemon)
 	server_close(daemon->server);
 	daemon->server = NULL;
 	attached_close(daemon->attached);
+	deaths_close(daemon->deaths);
 	incidents_close(daemon->incidents);
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
@@ -196,6 +198,7 @@ static void daemon_finish(struct daemon *daemon)
 	monitors_free(daemon->monitors);
 	events_free(daemon->events);
 	attached_free(daemon->attached);
+	deaths_free(daemon->deaths);
 	incidents_free(daemon->incidents);
 	generation_finish(&daemon->generation);
 	control_free(daemon->control);
@@ -397,7 +400,7 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 	daemon->attached = attached_new(daemon);
 	daemon->incidents = incidents_new(daemon);
 	if (!daemon->monitors || !daemon->failures || !daemon->attached ||
-		!daemon->incidents)
+		!daemon->incidents || !(daemon->deaths = deaths_new(daemon)))
 		return kp_diag_no_memory(diag);
 	daemon->control = control_new(events_boot(daemon->events), diag);
 	daemon->generation.control = daemon->control;

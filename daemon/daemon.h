@@ -23,6 +23,7 @@
 struct attached;
 struct bench;
 struct control;
+struct deaths;
 struct devices;
 struct events;
 struct idl;
@@ -56,6 +57,7 @@ struct daemon {
 	struct control *control;
 	struct attached *attached;
 	struct incidents *incidents;
+	struct deaths *deaths;
 	struct monitors *monitors;
 	struct state *state;
 	struct index_save *index;

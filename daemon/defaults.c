@@ -7,7 +7,11 @@
 #include "daemon/options.h"
 #include "lib/base/place.h"
 
-enum { DRIVER_MS = 30000 }; /* eight GPUs that sleep take ten seconds to wake up */
+enum {
+	DRIVER_MS = 30000, /* eight GPUs that sleep take ten seconds to wake up */
+	STRIKES = 3,
+	DAY_S = 86400,
+};
 
 static int fill_dirs(struct options *options, struct kp_diag *diag)
 {
@@ -68,5 +72,9 @@ int defaults_fill(struct options *options, struct kp_diag *diag)
 		options->log_level = LOG_INFO;
 	if (!options->driver_timeout_ms)
 		options->driver_timeout_ms = DRIVER_MS;
+	if (!options->strikes)
+		options->strikes = STRIKES;
+	if (!options->strike_window_s)
+		options->strike_window_s = DAY_S;
 	return result < 0 ? result : fill_dirs(options, diag);
 }

@@ -17,9 +17,19 @@
 #include "lib/base/json.h"
 #include "lib/base/place.h"
 
-enum { CONFIG_BYTES = 1 << 20, LISTED_MOST = 64, NAME_BYTES = 32, MS_MOST = 600000 };
+enum { CONFIG_BYTES = 1 << 20, LISTED_MOST = 64, NAME_BYTES = 32 };
+enum { MS_MOST = 600000, COUNT_MOST = 16, S_MOST = 31536000 };
 
-enum kind { KIND_PATH, KIND_PATHS, KIND_LEVEL, KIND_MS, KIND_SWITCH, KIND_ACTION };
+enum kind {
+	KIND_PATH,
+	KIND_PATHS,
+	KIND_LEVEL,
+	KIND_MS,
+	KIND_COUNT,
+	KIND_S,
+	KIND_SWITCH,
+	KIND_ACTION
+};
 
 struct row {
 	const char *name; /* of the command line; the file has _ for - */
@@ -55,6 +65,12 @@ static const struct row rows[] = {
 		"NVIDIA's management library, not the usual one"},
 	{"driver-timeout-ms", KIND_MS, AT(driver_timeout_ms), 0, false, "N",
 		"how long a GPU's driver may take to tell of it (30000)"},
+	{"strikes", KIND_COUNT, AT(strikes), 0, false, "N",
+		"quarantine a kernel that crashed applications so often (3)"},
+	{"strike-window-s", KIND_S, AT(strike_window_s), 0, false, "N",
+		"within so many seconds (86400)"},
+	{"no-quarantine", KIND_SWITCH, AT(no_quarantine), 0, false, NULL,
+		"keep incidents, and turn no kernel off for them"},
 	{"log-level", KIND_LEVEL, AT(log_level), 0, false, "LEVEL",
 		"error, warning, info (default) or debug"},
 	{"system", KIND_SWITCH, AT(system), 0, false, NULL,
@@ -139,16 +155,38 @@ static int set_level(struct options *options, const char *value, struct kp_diag 
 		"log-level: \"%s\" is none of error, warning, info, debug", value);
 }
 
-static int set_ms(unsigned *at, const char *name, const char *value, struct kp_diag *diag)
+/* Numbers, by what they count; all of them from 1 on. */
+static const struct {
+	const char *of;
+	unsigned most;
+} bounds[] = {
+	[KIND_MS] = {" of milliseconds", MS_MOST},
+	[KIND_COUNT] = {"", COUNT_MOST},
+	[KIND_S] = {" of seconds", S_MOST},
+};
+
+static bool is_number(const struct row *row)
 {
+	return row->kind == KIND_MS || row->kind == KIND_COUNT || row->kind == KIND_S;
+}
+
+static int set_number(unsigned *at, const struct row *row, const char *name,
+	const char *value, struct kp_diag *diag)
+{
+	unsigned most = bounds[row->kind].most;
+	char text[96];
 	char *end;
+
 	errno = 0;
-	unsigned long ms = strtoul(value, &end, 10);
-	if (value[0] < '0' || value[0] > '9' || *end || errno || ms < 1 || ms > MS_MOST)
-		return usage(
-			diag, name, "a number of milliseconds from 1 to 600000 expected");
-	*at = (unsigned)ms;
-	return 0;
+	unsigned long number = strtoul(value, &end, 10);
+	if (value[0] >= '0' && value[0] <= '9' && !*end && !errno && number >= 1 &&
+		number <= most) {
+		*at = (unsigned)number;
+		return 0;
+	}
+	(void)snprintf(text, sizeof(text), "a number%s from 1 to %u expected",
+		bounds[row->kind].of, most);
+	return usage(diag, name, text);
 }
 
 static int set(struct options *options, const struct row *row, const char *base,
@@ -162,7 +200,9 @@ static int set(struct options *options, const struct row *row, const char *base,
 	case KIND_LEVEL:
 		return set_level(options, value, diag);
 	case KIND_MS:
-		return set_ms(member(options, row), row->name, value, diag);
+	case KIND_COUNT:
+	case KIND_S:
+		return set_number(member(options, row), row, row->name, value, diag);
 	case KIND_SWITCH:
 		*(bool *)member(options, row) = true;
 		return 0;
@@ -215,7 +255,7 @@ static unsigned types_of(const struct row *row)
 {
 	return row->kind == KIND_PATHS	  ? KP_JSON_ARRAY
 	       : row->kind == KIND_SWITCH ? KP_JSON_BOOLEAN
-	       : row->kind == KIND_MS	  ? KP_JSON_INTEGER
+	       : is_number(row)		  ? KP_JSON_INTEGER
 					  : KP_JSON_STRING;
 }
 
@@ -244,11 +284,11 @@ static int apply_value(struct options *options, const struct row *row, const cha
 		*(bool *)member(options, row) = json_is_true(value);
 		return 0;
 	}
-	if (row->kind == KIND_MS) {
+	if (is_number(row)) {
 		char text[32];
 		(void)snprintf(
 			text, sizeof(text), "%lld", (long long)json_integer_value(value));
-		return set_ms(member(options, row), key, text, diag);
+		return set_number(member(options, row), row, key, text, diag);
 	}
 	if (row->kind == KIND_PATHS) {
 		for (size_t i = 0; i < json_array_size(value); i++) {
@@ -280,6 +320,8 @@ static bool is_set(struct options *options, const struct row *row)
 	case KIND_LEVEL:
 		return options->log_level != 0;
 	case KIND_MS:
+	case KIND_COUNT:
+	case KIND_S:
 		return *(unsigned *)member(options, row) != 0;
 	case KIND_SWITCH:
 		return *(bool *)member(options, row);

@@ -31,6 +31,8 @@ struct options {
 	char *devices_root; /* where /sys and /proc are looked at, or NULL */
 	char *nvml;	    /* NVIDIA's management library, or NULL: by its soname */
 	unsigned driver_timeout_ms;
+	unsigned strikes, strike_window_s; /* daemon/incident/quarantine.h */
+	bool no_quarantine;
 	/* Nobody named them: they may be missing, and what leads there is made. */
 	bool has_usual_dirs, has_usual_plugin_dir, has_usual_socket;
 	enum log_level log_level;

@@ -113,9 +113,13 @@ static void on_death(uv_poll_t *watch, int status, int events)
 		"%s (pid %d), which attached, has ended", application->name,
 		(int)application->pid);
 	if (status >= 0 && all->died && !has_closed(application))
-		all->died(all->context, &(struct attached_death){application->name,
-						application->pid, application->uid,
-						application->pidfd, application->slots});
+		all->died(
+			all->context, &(struct attached_death){.name = application->name,
+					      .pid = application->pid,
+					      .uid = application->uid,
+					      .is_operator = application->is_operator,
+					      .pidfd = application->pidfd,
+					      .slots = application->slots});
 	/* A child of it may still have the connection: that is nobody we know. */
 	struct call *call = application->call;
 	application_leave(application);
@@ -171,6 +175,7 @@ static struct application *application_new(struct attached *attached, struct cal
 	new->all = attached;
 	new->call = call;
 	new->uid = call_uid(call);
+	new->is_operator = call_role(call) >= ROLE_OPERATOR;
 	new->since = daemon_now();
 	new->slots = slots;
 	new->pidfd = pidfd_of_peer(call_socket(call), &new->pid);

@@ -25,6 +25,7 @@ struct attached_death {
 	const char *name;
 	pid_t pid;
 	unsigned uid;
+	bool is_operator; /* or more */
 	int pidfd; /* borrowed, as is slots: the file that lib/host/control.h describes */
 	int slots;
 };

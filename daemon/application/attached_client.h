@@ -17,6 +17,7 @@ struct application {
 	char name[ATTACHED_NAME];
 	pid_t pid;
 	unsigned uid;
+	bool is_operator;
 	int64_t since; /* wall clock */
 	int slots;     /* its memory file */
 	int pidfd;     /* -1: its death cannot be told */

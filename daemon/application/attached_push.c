@@ -12,6 +12,7 @@
 #include "daemon/application/control.h"
 #include "daemon/daemon.h"
 #include "daemon/event.h"
+#include "daemon/incident/quarantine.h"
 #include "daemon/method/method.h"
 #include "daemon/options.h"
 
@@ -36,10 +37,18 @@ int attached_refresh(struct attached *attached, struct kp_diag *diag)
 	return view_make(&attached->view, table, numbers, diag);
 }
 
-static json_t *push_json(const struct attached *attached)
+static json_t *push_json(const struct application *application)
 {
-	return json_pack("{s:s, s:I, s:i}", "boot", events_boot(attached->daemon->events),
-		"generation", (json_int_t)attached->view.generation, "view", 0);
+	const struct attached *all = application->all;
+	bool has_own = quarantine_has_own(all->daemon, application->uid);
+	json_t *without =
+		has_own ? quarantine_without(all->daemon, application->uid) : NULL;
+
+	if (has_own && !without)
+		return NULL;
+	return json_pack("{s:s, s:I, s:i, s:o*}", "boot",
+		events_boot(all->daemon->events), "generation",
+		(json_int_t)all->view.generation, "view", 0, "without", without);
 }
 
 static void is_sent(struct application *application)
@@ -55,7 +64,7 @@ void attached_greet(struct application *application)
 	struct daemon *daemon = all->daemon;
 	const int fds[] = {
 		all->view.fd, control_descriptor(daemon->control), application->slots};
-	json_t *reply = push_json(all);
+	json_t *reply = push_json(application);
 	json_t *more = json_pack("{s:i, s:i, s:s+, s:b}", "control", 1, "slots", 2,
 		"table", daemon->options->state_dir, "/table", "transient",
 		daemon->options->transient);
@@ -93,7 +102,7 @@ static uint64_t push_to(struct application *application)
 	application->behind = application->sent && is_unread(application);
 	if (application->behind)
 		return BEHIND_MS;
-	if (!call_reply_with(application->call, push_json(all), &all->view.fd, 1))
+	if (!call_reply_with(application->call, push_json(application), &all->view.fd, 1))
 		return BEHIND_MS;
 	is_sent(application);
 	return 0;

@@ -197,17 +197,20 @@ static json_t *evidence_of(const struct incident *incident)
 	return json_deep_copy(incident->evidence);
 }
 
-/* Of the library that has the kernel now; null where nobody knows it. */
-static json_t *digest_of(struct daemon *daemon, const char *plugin)
+const char *incidents_digest(struct daemon *daemon, const char *kernel)
 {
 	const struct kp_table *table = daemon_table(daemon);
+	const char *slash = kernel ? strchr(kernel, '/') : NULL;
+	char *plugin = slash ? strndup(kernel, (size_t)(slash - kernel)) : NULL;
 	size_t i = plugin ? kp_table_plugin(table, plugin) : SIZE_MAX;
 
+	free(plugin);
 	if (i == SIZE_MAX)
-		return json_null();
-	return kp_json_clean_or_null(kp_table_text(
+		return "";
+	const char *digest = kp_table_text(
 		table, kp_load32(kp_table_record(table, KP_SECTION_PLUGINS, i) +
-				 KP_PLUGIN_DIGEST)));
+				 KP_PLUGIN_DIGEST));
+	return digest ? digest : "";
 }
 
 static json_t *make(struct daemon *daemon, const struct incident *from, int64_t id)
@@ -221,7 +224,8 @@ static json_t *make(struct daemon *daemon, const struct incident *from, int64_t 
 		"s:o, s:o, s:o, s:o, s:b}",
 		"id", (json_int_t)id, "kind", from->kind, "at", now, "first", now,
 		"count", 1, "kernel", kp_json_clean_or_null(from->kernel), "plugin",
-		kp_json_clean_or_null(plugin), "sha256", digest_of(daemon, plugin),
+		kp_json_clean_or_null(plugin), "sha256",
+		kp_json_clean_or_null(incidents_digest(daemon, from->kernel)),
 		"application", short_text(from->application, INCIDENT_NAME), "pid",
 		(json_int_t)from->pid, "uid", (json_int_t)from->uid, "signal",
 		kp_json_clean_or_null(from->signal), "label",

@@ -73,6 +73,8 @@ struct incidents_question {
 json_t *incidents_json(const struct incidents *incidents,
 	const struct incidents_question *question, int64_t *total);
 
+/* Of the library that has the kernel ("plugin/kernel") now, borrowed; "": not known. */
+const char *incidents_digest(struct daemon *daemon, const char *kernel);
 /* Which kernels struck whom; kept with the incidents. */
 struct strikes *incidents_strikes(struct incidents *incidents);
 /* Something is to be written, soon. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/incident/quarantine.h"
 #include "daemon/scan/scan.h"
 #include "daemon/scan/settle.h"
 #include "lib/base/json.h"
@@ -151,6 +152,17 @@ static int check_state(const char *state, struct kp_diag *diag, const char **nea
 		state, kp_text_meant(*nearest, offer));
 }
 
+/* What is off for this user alone. Takes the reply. */
+static json_t *show_quarantined(
+	const struct daemon *daemon, const struct call *call, json_t *reply)
+{
+	json_t *plugins = json_object_get(reply, "plugins");
+
+	for (size_t i = 0; i < json_array_size(plugins); i++)
+		(void)quarantine_show(daemon, call_uid(call), json_array_get(plugins, i));
+	return reply;
+}
+
 static void answer_list(struct daemon *daemon, struct call *call)
 {
 	const json_t *parameters = call_parameters(call);
@@ -159,10 +171,11 @@ static void answer_list(struct daemon *daemon, struct call *call)
 
 	if (check_state(kp_json_text(parameters, "state"), &diag, &nearest) < 0)
 		call_fail(call, &diag, nearest);
-	else if (is_plain(parameters))
+	else if (is_plain(parameters) && !quarantine_has_own(daemon, call_uid(call)))
 		reply_ready(daemon, call, GENERATION_LIST, list_json);
 	else
-		call_reply(call, list_json(daemon, parameters));
+		call_reply(call,
+			show_quarantined(daemon, call, list_json(daemon, parameters)));
 }
 
 static void list(struct daemon *daemon, struct call *call)
@@ -182,7 +195,8 @@ static void answer_info(struct daemon *daemon, struct call *call)
 
 	daemon_table(daemon);
 	if (kp_registry_state(daemon->registry, name, &state)) {
-		json_t *plugin = kp_registry_info_json(daemon->registry, name);
+		json_t *plugin = quarantine_show(daemon, call_uid(call),
+			kp_registry_info_json(daemon->registry, name));
 		call_reply(call, plugin ? json_pack("{s:o}", "plugin", plugin) : NULL);
 		return;
 	}
@@ -238,10 +252,11 @@ static json_t *listed_json(
 		json_object_get(candidate, "reasons"));
 }
 
-static int add_operation(
-	json_t *list, const struct kp_table *table, const char *operation)
+static int add_operation(json_t *list, const struct kp_table *table,
+	const char *operation, const struct kp_overlay *overlay)
 {
-	struct kp_request request = {.operation = operation, .any_signature = true};
+	struct kp_request request = {
+		.operation = operation, .any_signature = true, .overlay = overlay};
 	json_t *candidates = kp_explain_json(table, &request);
 	const json_t *candidate;
 	int result = candidates ? 0 : -1;
@@ -256,8 +271,8 @@ static int add_operation(
 }
 
 /* Adds what was asked for; *known says whether anybody knows such an operation. */
-static int add_operations(
-	json_t *list, const struct kp_table *table, const char *asked, bool *known)
+static int add_operations(json_t *list, const struct kp_table *table, const char *asked,
+	const struct kp_overlay *overlay, bool *known)
 {
 	const char **operations = kp_table_operations(table);
 	int result = operations ? 0 : -1;
@@ -267,19 +282,21 @@ static int add_operations(
 		if (!is_of(operations[i], asked))
 			continue;
 		*known = true;
-		result = add_operation(list, table, operations[i]);
+		result = add_operation(list, table, operations[i], overlay);
 	}
 	free(operations);
 	return result;
 }
 
-static json_t *kernels_json(struct daemon *daemon, const json_t *parameters)
+static json_t *kernels_for(
+	struct daemon *daemon, const json_t *parameters, const struct kp_overlay *overlay)
 {
 	const char *asked = kp_json_text(parameters, "operation");
 	json_t *list = json_array();
 	bool known = false;
 
-	if (!list || add_operations(list, daemon_table(daemon), asked, &known) < 0) {
+	if (!list ||
+		add_operations(list, daemon_table(daemon), asked, overlay, &known) < 0) {
 		json_decref(list);
 		return NULL;
 	}
@@ -289,6 +306,11 @@ static json_t *kernels_json(struct daemon *daemon, const json_t *parameters)
 	}
 	return json_pack("{s:o, s:o}", "kernels", list, "pending",
 		kp_registry_pending(daemon->registry));
+}
+
+static json_t *kernels_json(struct daemon *daemon, const json_t *parameters)
+{
+	return kernels_for(daemon, parameters, NULL);
 }
 
 /* The families of operations in byte order, each once: `families` are the caller's. */
@@ -352,11 +374,14 @@ static void answer_kernels(struct daemon *daemon, struct call *call)
 	const json_t *parameters = call_parameters(call);
 	const char *asked = kp_json_text(parameters, "operation");
 
-	if (!asked) {
+	struct quarantine_whose whose = {daemon, call_uid(call)};
+	const struct kp_overlay overlay = quarantine_overlay(&whose);
+	bool has_own = quarantine_has_own(daemon, whose.uid);
+	if (!asked && !has_own) {
 		reply_ready(daemon, call, GENERATION_KERNELS, kernels_json);
 		return;
 	}
-	json_t *reply = kernels_json(daemon, parameters);
+	json_t *reply = kernels_for(daemon, parameters, has_own ? &overlay : NULL);
 	if (json_is_null(reply))
 		fail_unknown(daemon, call, asked);
 	else

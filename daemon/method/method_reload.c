@@ -10,8 +10,10 @@
 #include "daemon/daemon.h"
 #include "daemon/devices.h"
 #include "daemon/event.h"
+#include "daemon/incident/quarantine.h"
 #include "daemon/scan/scan.h"
 #include "daemon/scan/settle.h"
+#include "daemon/state/change.h"
 #include "daemon/socket/wait.h"
 #include "lib/base/json.h"
 #include "lib/base/text.h"
@@ -240,6 +242,44 @@ static void reload_all(struct daemon *daemon, struct call *call)
 
 /* ---- Retry ---- */
 
+/* Adds the plugin as it is now. Takes the reply. */
+static json_t *retry_add(struct daemon *daemon, const char *name, json_t *reply)
+{
+	char *plugin = strndup(name, strcspn(name, "/"));
+	json_t *object =
+		plugin ? kp_registry_plugin_json(daemon->registry, plugin) : NULL;
+
+	free(plugin);
+	if (reply && object && json_object_set(reply, "plugin", object) == 0) {
+		json_decref(object);
+		return reply;
+	}
+	json_decref(object);
+	json_decref(reply);
+	return NULL;
+}
+
+/* Lifts quarantines of a kernel or plugin: all, or those of the caller alone. */
+static void retry_quarantined(struct daemon *daemon, struct call *call, bool all)
+{
+	const char *name = kp_json_text(call_parameters(call), "name");
+	struct wish wish = {.name = name,
+		.kind = "retry",
+		.what = "its quarantine is lifted",
+		.reason = "",
+		.keep = true,
+		.members = json_object(),
+		.tell = retry_add};
+
+	if (!wish.members || kp_decisions_copy(&daemon->decisions, &wish.next) < 0) {
+		wish_give_up(&wish, call);
+		return;
+	}
+	quarantine_forget(daemon, name, call_uid(call), all);
+	wish.changed = kp_decisions_retry(&wish.next, name, call_uid(call), all) > 0;
+	wish_commit(&wish, daemon, call);
+}
+
 static bool has_verdict(struct daemon *daemon, void *plugin)
 {
 	return !kp_registry_is_pending(daemon->registry, plugin);
@@ -255,10 +295,28 @@ static void answer_retry(struct daemon *daemon, struct call *call, void *context
 		fail_no_plugin(daemon, call, plugin);
 		return;
 	}
-	json_t *object = kp_registry_plugin_json(daemon->registry, plugin);
-	call_reply(call, object ? json_pack("{s:o, s:I}", "plugin", object, "generation",
-					  (json_int_t)daemon->generation.number)
-				: NULL);
+	call_reply(call, retry_add(daemon, plugin,
+				 json_pack("{s:I}", "generation",
+					 (json_int_t)daemon->generation.number)));
+}
+
+/* One who is no operator lifts what is quarantined for him alone; probes are not his. */
+static void retry_own(struct daemon *daemon, struct call *call)
+{
+	const char *name = kp_json_text(call_parameters(call), "name");
+	struct kp_diag diag;
+
+	if (kp_decisions_is_quarantined(&daemon->decisions, name, call_uid(call)))
+		retry_quarantined(daemon, call, false);
+	else if (kp_registry_resolve(daemon->registry, name, &diag) < 0)
+		call_fail(call, &diag, NULL);
+	else {
+		kp_diag_set(&diag, "not_permitted", name,
+			"%s: nothing of it is quarantined for uid %u alone, and only "
+			"operators (root, the group kplug) have plugins probed again",
+			name, call_uid(call));
+		call_fail(call, &diag, NULL);
+	}
 }
 
 static void retry_named(struct daemon *daemon, struct call *call)
@@ -267,8 +325,23 @@ static void retry_named(struct daemon *daemon, struct call *call)
 	enum kp_state state;
 	struct kp_diag diag;
 
+	if (call_role(call) < ROLE_OPERATOR) {
+		retry_own(daemon, call);
+		return;
+	}
+	if (strchr(name, '/')) {
+		if (kp_registry_resolve(daemon->registry, name, &diag) < 0)
+			call_fail(call, &diag, NULL);
+		else
+			retry_quarantined(daemon, call, true);
+		return;
+	}
 	if (!kp_registry_state(daemon->registry, name, &state)) {
 		fail_no_plugin(daemon, call, name);
+		return;
+	}
+	if (quarantine_lift(daemon, name, &diag) < 0) {
+		call_fail(call, &diag, NULL);
 		return;
 	}
 	event_cause_begin(daemon, call_uid(call));
@@ -297,6 +370,6 @@ static void retry(struct daemon *daemon, struct call *call)
 
 const struct method method_reload[] = {
 	{"Reload", ROLE_OPERATOR, reload_all},
-	{"Retry", ROLE_OPERATOR, retry},
+	{"Retry", ROLE_OBSERVER, retry},
 	{NULL, ROLE_ADMIN, NULL},
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/incident/quarantine.h"
 #include "daemon/remarks.h"
 #include "daemon/scan/settle.h"
 #include "lib/base/json.h"
@@ -105,6 +106,10 @@ static void decide(struct daemon *daemon, struct call *call, bool explain)
 		call_fail(call, &diag, NULL);
 		return;
 	}
+	struct quarantine_whose whose = {daemon, call_uid(call)};
+	const struct kp_overlay overlay = quarantine_overlay(&whose);
+	if (quarantine_has_own(daemon, whose.uid))
+		request.overlay = &overlay;
 	if (kp_select(table, &request, &decision, &diag) < 0) {
 		fail_decision(daemon, call, &request, &diag);
 	} else {

@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "daemon/daemon.h"
+#include "daemon/incident/quarantine.h"
 #include "daemon/socket/call.h"
 #include "daemon/socket/outbox.h"
 #include "daemon/socket/wire.h"
@@ -176,7 +177,7 @@ void client_send(struct client *client, char *message, size_t size)
 
 void client_keep(struct client *client, const char *message, size_t size, uint64_t *count)
 {
-	if (client->asked)
+	if (client->asked && !quarantine_has_own(client->daemon, client->uid))
 		answers_keep(&client->daemon->generation.answers, client->asked,
 			client->asked_size, message, size, count);
 }
@@ -188,6 +189,8 @@ static bool send_kept(struct client *client, const char *text, size_t size)
 	size_t length = 0;
 
 	daemon_table(daemon);
+	if (quarantine_has_own(daemon, client->uid))
+		return false;
 	const char *kept = answers_find(&daemon->generation.answers, text, size, &length);
 	if (!kept)
 		return false;

@@ -78,13 +78,19 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* Signals are for the threads of the process that expect them. */
+/*
+ * Signals are for the threads of the process that expect them. Not so faults of the
+ * thread itself: where they are blocked, no handler learns of them.
+ */
 static int start(struct kp_parallel *pool)
 {
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 	sigset_t all, before;
 	int failed = 0;
 
 	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (!failed && pool->started < pool->threads - 1) {
 		failed = pthread_create(&pool->own[pool->started], NULL, work, pool);

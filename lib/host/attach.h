@@ -25,6 +25,7 @@ struct kp_view {
 	const uint32_t *numbers; /* of the kernels' bits; NULL: from the file on disk */
 	size_t count;		 /* of both */
 	unsigned references;	 /* atomic */
+	json_t *without;	 /* of Without: kernels that this user must not run */
 	void *map;
 	size_t size;
 };

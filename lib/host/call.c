@@ -171,7 +171,7 @@ static int run(const struct kp_inner_rung *rung, struct kp_call *call)
 int kp_call_enter(const struct kp_inner_rung *rung, struct kp_call *call)
 {
 	struct kp_slot *slot = kp_thread_mine();
-	uint64_t outer = slot ? slot->kernel : 0;
+	uint64_t outer = slot ? slot->kernel & KP_SLOT_OWN : 0;
 
 	if (slot)
 		__atomic_store_n(&slot->kernel, rung->front.kernel, __ATOMIC_RELAXED);

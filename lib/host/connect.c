@@ -108,6 +108,7 @@ int kp_attach_take(struct kp_attach *attach, const struct kp_reply_message *repl
 		return bad_reply("a view", diag);
 	if (kp_view_map(fd, &view, diag) < 0)
 		return -1;
+	kp_view_set_without(view, json_object_get(reply->parameters, "without"));
 	(void)pthread_mutex_lock(&attach->lock);
 	set_view(attach, view);
 	(void)pthread_mutex_unlock(&attach->lock);
@@ -119,6 +120,7 @@ struct first {
 	int fds[FIRST_FDS];
 	int view, control, slots; /* among them */
 	const char *boot, *table;
+	const json_t *without;
 };
 
 static void first_finish(struct first *first)
@@ -146,7 +148,8 @@ static int read_first(struct kp_client *client, const struct kp_reply_message *r
 		.control = index_of(parameters, "control"),
 		.slots = index_of(parameters, "slots"),
 		.boot = kp_json_text(parameters, "boot"),
-		.table = kp_json_text(parameters, "table")};
+		.table = kp_json_text(parameters, "table"),
+		.without = json_object_get(parameters, "without")};
 	while (have < FIRST_FDS && (first->fds[have] = kp_client_take_fd(client)) >= 0)
 		have++;
 	if (have == FIRST_FDS && first->view >= 0 && first->control >= 0 &&
@@ -166,6 +169,7 @@ static int bring_in_force(
 
 	if (kp_view_map(first->fds[first->view], &view, diag) < 0)
 		return -1;
+	kp_view_set_without(view, first->without);
 	first->fds[first->slots] = -1;
 	(void)pthread_mutex_lock(&attach->lock);
 	/* The view first: whoever sees the page's generation finds it. */

@@ -35,7 +35,21 @@ enum {
 	KP_HELD = 63,
 	KP_HELD_KERNEL = 160, /* KP_KERNEL_ID_BYTES */
 	KP_HELD_WHAT = 24,
+	/*
+	 * kp_slot.kernel, from above: half a boot, a site's label, the number of the
+	 * kernel, KP_SLOT_OWN.
+	 */
+	KP_SLOT_NUMBER_BITS = 20,
+	KP_SLOT_NUMBER_AT = 1,
+	KP_SLOT_LABEL_AT = KP_SLOT_NUMBER_AT + KP_SLOT_NUMBER_BITS,
+	KP_SLOT_LABELS = 1 << (32 - KP_SLOT_LABEL_AT),
 };
+_Static_assert(KP_CONTROL_BITS < 1 << KP_SLOT_NUMBER_BITS, "every number has room");
+/* kp_told.fatal: a signal, and what is known of it; above 32 bits the thread. */
+#define KP_FATAL_SIGNAL 0xffU
+#define KP_FATAL_SENT	0x100U /* by somebody else than the thread itself */
+#define KP_FATAL_EXIT	0x200U /* exit(3) was called, no signal came */
+#define KP_FATAL_INSIDE 0x400U /* of a kernel */
 /* Of a kernel beyond KP_CONTROL_BITS: it has no bit. */
 #define KP_CONTROL_NONE UINT32_MAX
 
@@ -71,15 +85,23 @@ struct kp_held {
 /*
  * What an application tells without a call: adopted is the generation that its calls
  * obey, view the one of the newest table that it has mapped, more how many holds found no
- * place, closed that it leaves in peace.
+ * place, closed that it leaves in peace, fatal the last fatal signal that a handler was
+ * called for and nobody has recovered from.
  */
 struct kp_told {
 	uint64_t adopted, view, more, closed; /* atomic */
-	uint64_t reserved[4];
+	uint64_t fatal;			      /* atomic */
+	uint64_t reserved[3];
 	struct kp_held held[KP_HELD];
 	char rest[KP_TOLD_BYTES - 64 - KP_HELD * sizeof(struct kp_held)];
 };
 _Static_assert(sizeof(struct kp_told) == KP_TOLD_BYTES, "whole pages");
+
+/* What is told behind these slots. */
+static inline struct kp_told *kp_slots_told(struct kp_slot *slots)
+{
+	return (struct kp_told *)(void *)((char *)slots + KP_SLOTS_BYTES);
+}
 
 /* In a view, the numbers begin behind a table of so many bytes. */
 static inline size_t kp_view_numbers_at(size_t table)
@@ -93,16 +115,30 @@ static inline size_t kp_view_numbers_at(size_t table)
  */
 static inline uint64_t kp_slot_kernel(uint64_t boot, uint32_t number)
 {
-	return boot << 32 | ((uint64_t)number + 1);
+	return boot << 32 | ((uint64_t)number + 1) << KP_SLOT_NUMBER_AT;
 }
 
 /* The number of such a value; false: none, or of another plugind. */
 static inline bool kp_slot_number(uint64_t kernel, uint64_t boot, uint32_t *number)
 {
-	if (kernel >> 32 != (boot & UINT32_MAX) || (kernel & UINT32_MAX) == 0)
+	uint64_t mask = (UINT64_C(1) << KP_SLOT_NUMBER_BITS) - 1;
+	uint64_t at = kernel >> KP_SLOT_NUMBER_AT & mask;
+
+	if (kernel >> 32 != (boot & UINT32_MAX) || at == 0)
 		return false;
-	*number = (uint32_t)(kernel & UINT32_MAX) - 1;
+	*number = (uint32_t)at - 1;
 	return true;
+}
+
+/* The same value at a site whose label has this number (lib/host/signals.h). */
+static inline uint64_t kp_slot_labelled(uint64_t kernel, unsigned label)
+{
+	return kernel | (uint64_t)label << KP_SLOT_LABEL_AT;
+}
+
+static inline unsigned kp_slot_label(uint64_t kernel)
+{
+	return (unsigned)(kernel & UINT32_MAX) >> KP_SLOT_LABEL_AT;
 }
 
 static inline uint64_t kp_control_generation(const struct kp_control *control)

@@ -10,6 +10,7 @@
 #include "lib/host/hold.h"
 #include "lib/host/local.h"
 #include "lib/host/profile.h"
+#include "lib/host/signals.h"
 #include "lib/host/site.h"
 
 enum {
@@ -273,6 +274,8 @@ static int connect(
 		return -1;
 	handle->control = kp_attach_control(handle->attach);
 	handle->slots = handle->services.slots = kp_attach_slots(handle->attach);
+	handle->has_signals = !(options->flags & KP_NO_SIGNALS) &&
+			      kp_signals_begin(kp_slots_told(handle->slots));
 	return 0;
 }
 
@@ -360,6 +363,8 @@ void kp_close(struct kp_handle *handle)
 		kp_site_free(&handle->sites->front);
 	kp_services_finish(&handle->services);
 	kp_reports_finish(&handle->reports);
+	if (handle->has_signals)
+		kp_signals_end(kp_slots_told(handle->slots));
 	if (handle->slots && kp_thread_leave(handle->slots))
 		kp_attach_leave_slots(handle->attach);
 	kp_attach_free(handle->attach);

@@ -37,6 +37,7 @@ struct kp_open_device {
 struct kp_handle {
 	unsigned forks; /* of the process that it belongs to */
 	bool at_step;
+	bool has_signals; /* kp_signals_end is to be called */
 	struct kp_log log;
 	struct kp_environment environment;
 	struct kp_services services;

@@ -65,10 +65,8 @@ static bool move_to(void *place, void *map, size_t size)
 /* Threads write theirs meanwhile: each word is loaded as one. */
 static void copy_threads(const struct kp_slot *from, struct kp_slot *to)
 {
-	for (size_t i = 0; i < KP_SLOTS; i++) {
+	for (size_t i = 0; i < KP_SLOTS; i++)
 		to[i].thread = __atomic_load_n(&from[i].thread, __ATOMIC_RELAXED);
-		to[i].label = __atomic_load_n(&from[i].label, __ATOMIC_RELAXED);
-	}
 }
 
 static void copy_told(const struct kp_told *from, struct kp_told *to)

@@ -68,6 +68,8 @@ static bool adopt(struct kp_attach *attach, struct kp_view *view)
 	uint64_t next = view->generation > seen ? view->generation : seen + 1;
 
 	(void)pthread_mutex_lock(&attach->lock);
+	/* The file on the disk is everybody's: what is off for this user stays so. */
+	kp_view_set_without(view, attach->view->without);
 	bool is_newer = view->generation > attach->view->generation &&
 			kp_pages_follow(&attach->pages, next, view->generation);
 	if (is_newer) {

@@ -11,6 +11,7 @@
 
 #include "lib/host/adopt.h"
 #include "lib/host/entries.h"
+#include "lib/host/view.h"
 #include "lib/table/table_read.h"
 
 enum { TRIES = 4096 };
@@ -60,6 +61,9 @@ bool kp_resolve_is_off(const struct kp_inner_site *site, const struct kp_sight *
 	if (kp_handle_is_off(handle, sight, kernel))
 		return say(off, "turned_off", "daemon",
 			"turned off since this table was published%s", "");
+	const char *why = kp_view_without(sight->view, &sight->table, kernel);
+	if (why)
+		return say(off, "quarantined", "daemon", "%s", why);
 	if (handle->environment.count > 0 &&
 		(name = kp_environment_disables(
 			 &handle->environment, &sight->table, kernel)))

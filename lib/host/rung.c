@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/host/local.h"
+#include "lib/host/signals.h"
 #include "lib/host/site.h"
 
 static const unsigned char *plugin_of(const struct kp_table *table, size_t kernel)
@@ -48,12 +49,16 @@ static int load(struct kp_inner_site *site, const struct kp_table *table, size_t
 }
 
 /* One without a number is in some kernel, nobody knows which. */
-static uint64_t slot_value(const struct kp_sight *sight, uint32_t number)
+static uint64_t slot_value(const struct kp_inner_site *site, const struct kp_sight *sight,
+	uint32_t number, bool is_local)
 {
 	uint64_t boot = sight->boot << 32;
+	uint64_t value = is_local ? KP_SLOT_OWN
+			 : number == KP_CONTROL_NONE
+				 ? boot
+				 : kp_slot_kernel(sight->boot, number);
 
-	return number == KP_CONTROL_NONE ? boot | (boot == 0)
-					 : kp_slot_kernel(sight->boot, number);
+	return kp_slot_labelled(value, kp_signals_label(site->label));
 }
 
 static const struct kp_inner_rung *find(const struct kp_inner_site *site,
@@ -98,12 +103,12 @@ int kp_rung_get(struct kp_inner_site *site, const struct kp_sight *sight, size_t
 	const struct kp_table *table = &sight->table;
 	const char *stored = text(table, plugin_of(table, kernel), KP_PLUGIN_STORED);
 	uint32_t number = kp_sight_number(sight, kernel);
-	uint64_t value = slot_value(sight, number);
+	bool local = kp_local_is(table, kernel);
+	uint64_t value = slot_value(site, sight, number, local);
 	char name[KP_KERNEL_ID_BYTES];
 	const struct kp_loaded *loaded;
 
 	(void)kp_table_kernel_id(table, kernel, name, sizeof(name));
-	bool local = kp_local_is(table, kernel);
 	*got = local ? NULL : find(site, name, stored, value);
 	if (*got)
 		return 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/host/control.h"
+#include "lib/host/signals.h"
 
 /* Of addresses: pages come when they are touched. */
 static const size_t SCRATCH = (size_t)256 << 20;
@@ -25,6 +26,8 @@ struct own {
 	bool adrift;	      /* atomic: whose slots these were has gone */
 	struct kp_slot alone; /* where no shared one was free */
 	char *scratch;
+	bool has_asked; /* for a stack */
+	void *stack;	/* of the handlers of signals, or NULL */
 };
 
 static __thread struct own *own IN_PLACE;
@@ -45,7 +48,7 @@ static void give_back(struct own *thread)
 	if (!slot)
 		return;
 	__atomic_store_n(&slot->kernel, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->label, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->signal, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->thread, 0, __ATOMIC_RELEASE);
 	thread->slot = NULL;
 }
@@ -62,6 +65,7 @@ static void end(void *pointer)
 	(void)pthread_mutex_unlock(&lock);
 	if (thread->scratch)
 		(void)munmap(thread->scratch, SCRATCH);
+	kp_signals_drop_stack(thread->stack);
 	if (thread == own) {
 		own = NULL;
 		kp_thread_slot = NULL;
@@ -176,6 +180,12 @@ struct kp_slot *kp_thread_enter(struct kp_slot *slots)
 
 	if (!thread)
 		return NULL;
+	if (!thread->has_asked && kp_signals_are_on()) {
+		thread->has_asked = true;
+		thread->stack = kp_signals_stack();
+	}
+	if (thread->slot && thread->slot->signal)
+		kp_signals_recovered(thread->slot);
 	if (thread->slot && (!__atomic_load_n(&thread->adrift, __ATOMIC_RELAXED) ||
 				    thread->slot->kernel != 0))
 		return thread->slot;
@@ -190,8 +200,11 @@ struct kp_slot *kp_thread_mine(void)
 
 uint64_t kp_thread_begin(struct kp_slot *slots)
 {
-	const struct kp_slot *slot = kp_thread_enter(slots);
+	struct kp_slot *slot = kp_thread_enter(slots);
 
+	/* Only a kernel of the application's own calls others: it was left by a jump. */
+	if (slot && slot->kernel && !(slot->kernel & KP_SLOT_OWN))
+		kp_signals_recovered(slot);
 	/* Inside another call its memory must stay. */
 	if (!slot || slot->kernel == 0)
 		used = 0;

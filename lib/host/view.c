@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "lib/base/owned.h"
+#include "lib/base/json.h"
 #include "lib/table/table_layout.h"
+#include "lib/table/table_read.h"
 
 enum { VIEW_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
@@ -32,7 +34,32 @@ void kp_view_drop(struct kp_view *view)
 	if (!view || __atomic_sub_fetch(&view->references, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	(void)munmap(view->map, view->size);
+	json_decref(view->without);
 	free(view);
+}
+
+void kp_view_set_without(struct kp_view *view, const json_t *without)
+{
+	if (json_array_size(without) > 0)
+		view->without = json_incref((json_t *)(uintptr_t)without);
+}
+
+const char *kp_view_without(
+	const struct kp_view *view, const struct kp_table *table, size_t kernel)
+{
+	char id[KP_KERNEL_ID_BYTES];
+
+	if (!view->without)
+		return NULL;
+	(void)kp_table_kernel_id(table, kernel, id, sizeof(id));
+	for (size_t i = 0; i < json_array_size(view->without); i++) {
+		const json_t *item = json_array_get(view->without, i);
+		const char *name = kp_json_text(item, "kernel");
+		const char *message = kp_json_text(item, "message");
+		if (name && message && strcmp(name, id) == 0)
+			return message;
+	}
+	return NULL;
 }
 
 /* Takes the mapping, also on failure. table: how much of it is the table's. */

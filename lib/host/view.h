@@ -31,6 +31,12 @@ struct kp_view_stamp {
 int kp_view_read(const char *path, uid_t owner, struct kp_view_stamp *stamp,
 	struct kp_view **view, struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/* Before anybody else sees the view: what is off for this user alone; NULL: nothing. */
+void kp_view_set_without(struct kp_view *view, const json_t *without);
+/* Why the kernel of its table is, as plugind says it; NULL: it is not. */
+const char *kp_view_without(
+	const struct kp_view *view, const struct kp_table *table, size_t kernel);
+
 struct kp_view *kp_view_use(struct kp_view *view);
 
 #endif

@@ -168,6 +168,8 @@ int kp_decisions_copy(const struct kp_decisions *from, struct kp_decisions *to)
 		result = kp_decisions_copy_rules(from, &copy);
 	if (result == 0)
 		result = kp_decisions_copy_guards(from, &copy);
+	if (result == 0)
+		result = kp_decisions_copy_quarantined(from, &copy);
 	for (size_t i = 0; i < from->n_enabled && result == 0; i++)
 		result = kp_decisions_prove(&copy, from->enabled[i], true, &changed);
 	if (result < 0)
@@ -228,6 +230,7 @@ void kp_decisions_finish(struct kp_decisions *decisions)
 	kp_decisions_finish_pins(decisions);
 	kp_decisions_finish_rules(decisions);
 	kp_decisions_finish_guards(decisions);
+	kp_decisions_finish_quarantined(decisions);
 	free(decisions->enabled);
 	*decisions = (struct kp_decisions){0};
 }

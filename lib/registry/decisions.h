@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What operators decided: disabled plugins, kernels and solutions, enabled unproven
- * kernels, pins, guards. Kept as one JSON text of a stated version; whoever owns them
- * writes it.
+ * kernels, pins, guards; and which kernels are quarantined. Kept as one JSON text of a
+ * stated version; whoever owns them writes it.
  */
 #ifndef KP_LIB_DECISIONS_H
 #define KP_LIB_DECISIONS_H
@@ -59,13 +59,29 @@ struct kp_guarding {
 	uint32_t uid;
 };
 
+/*
+ * A kernel is off because it crashed applications: for a user, by uid, or for all. It is
+ * that of this library (digest, "" where that was not known), under every name.
+ */
+#define KP_QUARANTINE_ALL INT64_C(-1)
+struct kp_quarantine {
+	char *key; /* the list's own */
+	char *kernel;
+	char *digest;
+	int64_t who;
+	int64_t at;
+	int64_t incident; /* the last of them */
+	uint32_t strikes;
+};
+
 struct kp_decisions {
-	size_t n_disabled, n_pins, n_enabled, n_rules, n_guards;
+	size_t n_disabled, n_pins, n_enabled, n_rules, n_guards, n_quarantined;
 	struct kp_disabled *disabled; /* in byte order of name */
 	struct kp_pin *pins;	      /* in byte order of operation */
 	char **enabled;	       /* "plugin/kernel" of unproven kernels, in byte order */
 	struct kp_rule *rules; /* in byte order of name */
-	struct kp_guarding *guards; /* in byte order of operation */
+	struct kp_guarding *guards;	   /* in byte order of operation */
+	struct kp_quarantine *quarantined; /* in byte order of key */
 };
 
 /*
@@ -125,6 +141,32 @@ bool kp_decisions_unrule(
 /* The rule, or NULL; also for an empty or NULL solution. */
 const struct kp_rule *kp_decisions_find_rule(const struct kp_decisions *decisions,
 	const char *operation, const char *solution);
+
+/*
+ * Copies the item but for its key, in the place of one for the same kernel and users; the
+ * oldest for these users gives way where there are KP_QUARANTINED_MOST. -1 only for
+ * memory.
+ */
+enum { KP_QUARANTINED_MOST = 256, KP_QUARANTINE_TEXT = 384 };
+int kp_decisions_quarantine(struct kp_decisions *decisions,
+	const struct kp_quarantine *item) __attribute__((warn_unused_result));
+/*
+ * Lifts those of a kernel, or of all kernels of a plugin, for `who` or (all) everybody.
+ * How many there were.
+ */
+size_t kp_decisions_retry(
+	struct kp_decisions *decisions, const char *name, int64_t who, bool all);
+/* The one that holds for "plugin/kernel" of this library (digest, or NULL); or NULL. */
+const struct kp_quarantine *kp_decisions_find_quarantine(
+	const struct kp_decisions *decisions, const char *id, const char *digest,
+	int64_t who);
+/* Is a kernel of this name, or one of this plugin, for `who`? */
+bool kp_decisions_is_quarantined(
+	const struct kp_decisions *decisions, const char *name, int64_t who);
+bool kp_decisions_has_quarantine(const struct kp_decisions *decisions, int64_t who);
+/* Why, for people: the code is repeated_crashes. Returns `text`. */
+const char *kp_quarantine_text(
+	const struct kp_quarantine *item, char text[KP_QUARANTINE_TEXT]);
 
 #define KP_DECISIONS_FORMAT "kplug-decisions/1"
 

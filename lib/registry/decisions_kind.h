@@ -10,6 +10,9 @@
 int kp_decisions_copy_pins(const struct kp_decisions *from, struct kp_decisions *to);
 int kp_decisions_copy_rules(const struct kp_decisions *from, struct kp_decisions *to);
 int kp_decisions_copy_guards(const struct kp_decisions *from, struct kp_decisions *to);
+int kp_decisions_copy_quarantined(
+	const struct kp_decisions *from, struct kp_decisions *to);
+void kp_decisions_finish_quarantined(struct kp_decisions *decisions);
 void kp_decisions_finish_pins(struct kp_decisions *decisions);
 void kp_decisions_finish_rules(struct kp_decisions *decisions);
 void kp_decisions_finish_guards(struct kp_decisions *decisions);

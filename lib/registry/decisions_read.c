@@ -19,6 +19,7 @@ static const struct kp_json_key root_keys[] = {
 	{"enabled", KP_JSON_ARRAY, true},
 	{"solutions", KP_JSON_ARRAY, false},
 	{"guards", KP_JSON_ARRAY, false},
+	{"quarantined", KP_JSON_ARRAY, false},
 	{"sum", KP_JSON_STRING, false},
 };
 static const struct kp_json_key disabled_keys[] = {
@@ -42,6 +43,14 @@ static const struct kp_json_key rule_keys[] = {
 	{"reason", KP_JSON_STRING, true},
 	{"at", KP_JSON_INTEGER, true},
 	{"uid", KP_JSON_INTEGER, true},
+};
+static const struct kp_json_key quarantine_keys[] = {
+	{"kernel", KP_JSON_STRING, true},
+	{"digest", KP_JSON_STRING, true},
+	{"uid", KP_JSON_INTEGER, true},
+	{"at", KP_JSON_INTEGER, true},
+	{"incident", KP_JSON_INTEGER, true},
+	{"strikes", KP_JSON_INTEGER, true},
 };
 
 static const struct kp_json_key guard_keys[] = {
@@ -181,6 +190,39 @@ static int read_guard(const json_t *item, const char *path,
 	return 0;
 }
 
+static int64_t number(const json_t *item, const char *key)
+{
+	return json_integer_value(json_object_get(item, key));
+}
+
+static int read_quarantine(const json_t *item, const char *path,
+	struct kp_decisions *decisions, struct kp_diag *diag)
+{
+	size_t before = decisions->n_quarantined;
+
+	if (kp_json_check(item, path, quarantine_keys, KP_COUNT(quarantine_keys), NULL,
+		    diag) < 0)
+		return -1;
+	const char *kernel = kp_json_text(item, "kernel");
+	int64_t strikes = number(item, "strikes"), who = number(item, "uid");
+	if (!strchr(kernel, '/') || strikes < 0 || strikes > UINT32_MAX ||
+		who < KP_QUARANTINE_ALL || who > UINT32_MAX)
+		return kp_diag_set(diag, "bad_decisions", path,
+			"%s: no kernel, or a number that is none of a user or of strikes",
+			path);
+	const struct kp_quarantine read = {.kernel = (char *)(uintptr_t)kernel,
+		.digest = (char *)(uintptr_t)kp_json_text(item, "digest"),
+		.who = who,
+		.at = number(item, "at"),
+		.incident = number(item, "incident"),
+		.strikes = (uint32_t)strikes};
+	if (kp_decisions_quarantine(decisions, &read) < 0)
+		return kp_diag_no_memory(diag);
+	if (decisions->n_quarantined == before)
+		return repeated(path, kernel, diag);
+	return 0;
+}
+
 static int read_enabled(const json_t *item, const char *path,
 	struct kp_decisions *decisions, struct kp_diag *diag)
 {
@@ -202,6 +244,7 @@ static const struct {
 	{"enabled", read_enabled},
 	{"solutions", read_rule},
 	{"guards", read_guard},
+	{"quarantined", read_quarantine},
 };
 
 /* What is wrong is told with its place, and left out. */

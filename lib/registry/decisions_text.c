@@ -84,6 +84,22 @@ static json_t *enabled_json(const struct kp_decisions *decisions)
 	return list;
 }
 
+static json_t *quarantined_json(const struct kp_decisions *decisions)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < decisions->n_quarantined; i++) {
+		const struct kp_quarantine *item = &decisions->quarantined[i];
+		list = kp_json_append(
+			list, json_pack("{s:o, s:o, s:I, s:I, s:I, s:I}", "kernel",
+				      kp_json_clean_string(item->kernel), "digest",
+				      kp_json_clean_string(item->digest), "uid",
+				      (json_int_t)item->who, "at", (json_int_t)item->at,
+				      "incident", (json_int_t)item->incident, "strikes",
+				      (json_int_t)item->strikes));
+	}
+	return list;
+}
+
 /* A text without them is read by those that know of none. Takes the list. */
 static json_t *add_list(json_t *root, const char *key, json_t *list)
 {
@@ -106,6 +122,7 @@ char *kp_decisions_print(const struct kp_decisions *decisions)
 
 	root = add_list(root, "solutions", rules_json(decisions));
 	root = add_list(root, "guards", guards_json(decisions));
+	root = add_list(root, "quarantined", quarantined_json(decisions));
 	if (!root)
 		return NULL;
 	char *text =
@@ -153,6 +170,9 @@ static size_t bound(const struct kp_decisions *decisions)
 			most(decisions->rules[i].reason) + ENTRY_BYTES;
 	for (size_t i = 0; i < decisions->n_guards; i++)
 		size += most(decisions->guards[i].operation) + ENTRY_BYTES;
+	for (size_t i = 0; i < decisions->n_quarantined; i++)
+		size += most(decisions->quarantined[i].kernel) +
+			most(decisions->quarantined[i].digest) + ENTRY_BYTES;
 	for (size_t i = 0; i < decisions->n_enabled; i++)
 		size += most(decisions->enabled[i]) + ENTRY_BYTES;
 	return size;

@@ -82,7 +82,7 @@ static bool lists_kernels(const struct kp_plugin *plugin)
 	       plugin->state == KP_STATE_PENDING;
 }
 
-enum which { ALL_KERNELS, DISABLED_KERNELS };
+enum which { ALL_KERNELS, DISABLED_KERNELS, QUARANTINED_KERNELS };
 
 /* Is its solution off? */
 static bool is_ruled(const struct kp_registry *registry, size_t kernel)
@@ -110,6 +110,26 @@ static bool is_disabled(
 	       is_ruled(registry, kernel);
 }
 
+static bool is_quarantined(const struct kp_registry *registry, size_t kernel)
+{
+	return kp_table_kernel(&registry->latest, kernel)[KP_KERNEL_STATE] ==
+	       KP_STATE_QUARANTINED;
+}
+
+static bool is_in(const struct kp_registry *registry, const struct kp_plugin *plugin,
+	enum which which, size_t kernel)
+{
+	switch (which) {
+	case DISABLED_KERNELS:
+		return is_disabled(registry, plugin, kernel);
+	case QUARANTINED_KERNELS:
+		return is_quarantined(registry, kernel);
+	case ALL_KERNELS:
+		break;
+	}
+	return true;
+}
+
 static json_t *names_json(const struct kp_registry *registry,
 	const struct kp_plugin *plugin, enum which which)
 {
@@ -120,7 +140,7 @@ static json_t *names_json(const struct kp_registry *registry,
 		return names;
 	for (size_t i = 0; names && i < kernels.count; i++) {
 		size_t kernel = kp_list_get(kernels, i);
-		if (which == ALL_KERNELS || is_disabled(registry, plugin, kernel))
+		if (is_in(registry, plugin, which, kernel))
 			names = kp_json_append(names,
 				json_string(
 					kp_table_kernel_name(&registry->latest, kernel)));
@@ -134,12 +154,13 @@ json_t *kp_registry_plugin_json(const struct kp_registry *registry, const char *
 
 	if (!found)
 		return NULL;
-	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:s?}", "name",
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?}", "name",
 		found->name, "package", kp_json_clean_or_null(found->package), "version",
 		kp_json_clean_or_null(found->version), "state",
 		kp_state_name(found->state), "reason", reason_json(found), "since",
 		since_json(found), "kernels", names_json(registry, found, ALL_KERNELS),
 		"disabled_kernels", names_json(registry, found, DISABLED_KERNELS),
+		"quarantined_kernels", names_json(registry, found, QUARANTINED_KERNELS),
 		"origin", kp_plugin_origin(registry, found));
 }
 

@@ -115,6 +115,9 @@ const struct kp_disabled *kp_registry_kernel_decision(const struct kp_registry *
 	const struct kp_plugin *plugin, const char *id);
 /* Of a kernel whose solution an operator turned off. */
 void kp_standing_ruled(struct kp_standing *standing, const struct kp_rule *rule);
+/* Of a kernel that crashed applications. */
+void kp_standing_quarantined(
+	struct kp_standing *standing, const struct kp_quarantine *quarantine);
 /* "manifest", "loaded", or NULL where nothing is known of a manifest yet. */
 const char *kp_plugin_origin(
 	const struct kp_registry *registry, const struct kp_plugin *plugin);

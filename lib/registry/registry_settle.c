@@ -51,6 +51,17 @@ void kp_standing_ruled(struct kp_standing *standing, const struct kp_rule *rule)
 		"operator");
 }
 
+void kp_standing_quarantined(
+	struct kp_standing *standing, const struct kp_quarantine *quarantine)
+{
+	char text[KP_QUARANTINE_TEXT];
+
+	(void)snprintf(standing->text, sizeof(standing->text), "%s",
+		kp_quarantine_text(quarantine, text));
+	stand(standing, KP_STATE_QUARANTINED, "repeated_crashes", standing->text,
+		"daemon");
+}
+
 const char *kp_plugin_package(const struct kp_plugin *plugin)
 {
 	return plugin->package ? plugin->package : "";

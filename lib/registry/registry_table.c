@@ -151,11 +151,16 @@ static void stand_kernel(const struct kp_registry *registry,
 		kp_registry_kernel_decision(registry, plugin, id);
 	const struct kp_rule *rule = kp_decisions_find_rule(
 		&registry->decisions, spec->operation, spec->solution);
+	const struct kp_quarantine *quarantine = kp_decisions_find_quarantine(
+		&registry->decisions, id,
+		plugin->has_verdict ? plugin->verdict.digest : NULL, KP_QUARANTINE_ALL);
 
 	if (disabled) {
 		kp_standing_disabled(standing, disabled, id);
 	} else if (rule) {
 		kp_standing_ruled(standing, rule);
+	} else if (quarantine) {
+		kp_standing_quarantined(standing, quarantine);
 	} else if (spec->flags & KP_FLAG_UNPROVEN &&
 		   !kp_decisions_is_proven(&registry->decisions, id)) {
 		standing->state = KP_STATE_DISABLED;

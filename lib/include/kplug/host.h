@@ -177,14 +177,17 @@ struct kp_site_options {
 	uint32_t guard_every;
 };
 
-/* Where a thread says which kernel it is in: plugind reads it when the process is dead.
+/*
+ * Where a thread says which kernel it is in: plugind reads it when the process is dead.
+ * The last members are written by the handlers of fatal signals.
  */
+#define KP_SLOT_OWN 1u /* in kernel: a kernel of the application's own */
 struct kp_slot {
-	uint64_t kernel; /* 0: in none */
-	uint64_t signal; /* stamped by the handlers of fatal signals */
-	uint64_t thread; /* its id */
-	uint64_t label;
-	uint64_t reserved[4];
+	uint64_t kernel;  /* 0: in none */
+	uint64_t signal;  /* that came inside the kernel; 0: none, or it went on */
+	uint64_t thread;  /* its id */
+	uint64_t address; /* of the fault */
+	char label[32];	  /* of the site, cut */
 };
 
 /* What a rung of the ladder runs. Immutable; never freed before its site. */
@@ -273,7 +276,8 @@ static inline int kp_run(struct kp_site *site, struct kp_call *call)
 		    1)) {
 		const struct kp_rung *rung =
 			__atomic_load_n(&site->rung, __ATOMIC_RELAXED);
-		const uint64_t outer = slot->kernel;
+		/* No other kernel calls any: this one is left, however it was. */
+		const uint64_t outer = slot->kernel & KP_SLOT_OWN;
 		int status;
 
 		/* Both at once. */

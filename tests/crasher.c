@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An application for tests/test_crash.py: calls elementwise/square, the first element of x
+ * says what the kernel does (tests/crashing.py), and does some harm of its own.
+ *
+ *	crasher SOCKET STEP...
+ *
+ * Steps: "call N" calls inline, "whole N" the whole way; the others are below. It prints
+ * what calls gave, and "ready" where it waits to be ended.
+ */
+#include <kplug/host.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N = 4, WAITS = 10 };
+
+static struct kp_handle *kplug;
+static struct kp_site *site, *checking, *nested;
+static sigjmp_buf back;
+static const char *argument;
+static struct sigaction earlier;
+
+static int64_t shape[] = {N}, strides[] = {1};
+
+/* A call of the site with this in x. */
+static int call(struct kp_site *at, float what)
+{
+	float x[N] = {what, what, what, what}, y[N] = {0};
+	struct kp_tensor tensors[] = {
+		{.data = x, .device = {1, 0}, .ndim = 1, .dtype = {2, 32, 1},
+			.shape = shape, .strides = strides},
+		{.data = y, .device = {1, 0}, .ndim = 1, .dtype = {2, 32, 1},
+			.shape = shape, .strides = strides},
+	};
+	const struct kp_tensor *const both[] = {&tensors[0], &tensors[1]};
+	struct kp_call made;
+
+	kp_call_init(at, &made);
+	made.tensors = both;
+	made.n_tensors = 2;
+	int status = kp_run(at, &made);
+	if (status == KP_OK) /* a second one is inline where it may be */
+		printf("%g\n", (double)y[0]);
+	else
+		printf("status %d\n", status);
+	fflush(stdout);
+	return status;
+}
+
+static void *call_in_thread(void *what)
+{
+	call(site, *(float *)what);
+	return NULL;
+}
+
+static pthread_t thread_with(float what)
+{
+	static float values[16];
+	static int used;
+	pthread_t thread;
+
+	values[used] = what;
+	pthread_create(&thread, NULL, call_in_thread, &values[used++]);
+	return thread;
+}
+
+/* A thread that is in a kernel; it says so by a pipe, whose end the kernel gets. */
+static pthread_t waiting_thread(void)
+{
+	int ends[2];
+	char byte, text[16];
+	pthread_t thread;
+
+	if (pipe(ends) < 0)
+		abort();
+	snprintf(text, sizeof(text), "%d", ends[1]);
+	setenv("CRASHING_SAYS", text, 1);
+	thread = thread_with(WAITS);
+	while (read(ends[0], &byte, 1) != 1)
+		;
+	return thread;
+}
+
+static void jump(int number)
+{
+	siglongjmp(back, number);
+}
+
+static void leave(int number)
+{
+	(void)number;
+	_exit(9);
+}
+
+static void chain(int number, siginfo_t *info, void *context)
+{
+	if (write(1, "theirs\n", 7) < 0)
+		_exit(8);
+	if (earlier.sa_flags & SA_SIGINFO)
+		earlier.sa_sigaction(number, info, context);
+	else
+		signal(number, SIG_DFL);
+}
+
+static void handle(void (*handler)(int))
+{
+	static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_NODEFER};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaction(numbers[i], &action, &earlier);
+}
+
+static int call_nested(const struct kp_call *outer)
+{
+	return call(site, *(float *)outer->tensors[0]->data);
+}
+
+static const struct kp_kernel nest = {KP_SIZED(struct kp_kernel), .run = call_nested};
+
+static struct kp_site *make_site(unsigned flags, const char *label, const char *with)
+{
+	struct kp_error error = {KP_SIZED(struct kp_error)};
+	struct kp_site *made;
+
+	if (kp_site_new(kplug,
+		    &(struct kp_site_options){KP_SIZED(struct kp_site_options),
+			    .flags = flags, .operation = "elementwise/square",
+			    .label = label, .override_with = with},
+		    &made, &error) == KP_OK)
+		return made;
+	fprintf(stderr, "%s\n", error.text);
+	exit(70);
+}
+
+static void open_it(const char *socket, unsigned flags)
+{
+	struct kp_error error = {KP_SIZED(struct kp_error)};
+	const struct kp_options options = {KP_SIZED(struct kp_options),
+		.flags = flags, .socket = socket, .name = "crasher", .threads = 4};
+
+	if (kp_open(&options, &kplug, &error) != KP_OK) {
+		fprintf(stderr, "%s\n", error.text);
+		exit(71);
+	}
+}
+
+static void harm_outside(void)
+{
+	*(volatile int *)16 = 1;
+}
+
+static void step(const char *name)
+{
+	if (strcmp(name, "outside") == 0)
+		harm_outside();
+	else if (strcmp(name, "abort") == 0)
+		abort();
+	else if (strcmp(name, "wait") == 0)
+		waiting_thread();
+	else if (strcmp(name, "send") == 0)
+		pthread_kill(waiting_thread(), atoi(argument)), pause();
+	else if (strcmp(name, "thread") == 0)
+		pthread_join(thread_with((float)atof(argument)), NULL);
+	else if (strcmp(name, "recover") == 0) {
+		if (!getenv("CRASHER_JUMPS"))
+			handle(jump);
+		if (sigsetjmp(back, 1) == 0)
+			call(site, (float)atof(argument));
+		if (!getenv("CRASHER_JUMPS"))
+			handle(SIG_DFL);
+	} else if (strcmp(name, "leave") == 0)
+		handle(leave);
+	else if (strcmp(name, "default") == 0)
+		handle(SIG_DFL);
+	else if (strcmp(name, "chain") == 0) {
+		struct sigaction action = {
+			.sa_sigaction = chain, .sa_flags = SA_SIGINFO};
+		sigaction(SIGSEGV, &action, &earlier);
+	} else if (strcmp(name, "nest") == 0)
+		call(nested, (float)atof(argument));
+	else if (strcmp(name, "ready") == 0) {
+		printf("ready\n");
+		fflush(stdout);
+		pause();
+	} else if (strcmp(name, "exit") == 0)
+		exit(atoi(argument));
+	else if (strcmp(name, "close") == 0)
+		kp_close(kplug);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned flags = getenv("CRASHER_FLAGS") ? (unsigned)atoi(getenv("CRASHER_FLAGS")) : 0;
+
+	if (getenv("CRASHER_JUMPS"))
+		handle(jump);
+	open_it(argv[1], flags);
+	site = make_site(KP_SITE_CHECKED, "ffn.up", NULL);
+	checking = make_site(0, "a label that is longer than a slot has room for it", NULL);
+	if (kp_local_add(kplug,
+		    "{\"name\": \"nest\", \"operation\": \"elementwise/square\","
+		    " \"priority\": 1, \"signatures\": [\"x=f32,y=f32\"],"
+		    " \"flags\": [\"reentrant\"]}",
+		    &nest, NULL) != KP_OK)
+		return 72;
+	nested = make_site(KP_SITE_CHECKED, "outer", "local/nest");
+	for (int i = 2; i < argc; i++) {
+		argument = i + 1 < argc ? argv[i + 1] : "";
+		if (strcmp(argv[i], "call") == 0)
+			call(site, (float)atof(argument));
+		else if (strcmp(argv[i], "whole") == 0)
+			call(checking, (float)atof(argument));
+		else
+			step(argv[i]);
+	}
+	kp_close(kplug);
+	return 0;
+}
