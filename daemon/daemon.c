@@ -2,7 +2,6 @@
 /* The daemon's start, its service and its end. */
 #include "daemon/daemon.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,6 +26,8 @@
 #include "daemon/scan/loaded.h"
 #include "daemon/scan/scan.h"
 #include "daemon/scan/watch.h"
+#include "daemon/service/service.h"
+#include "daemon/service/signals.h"
 #include "daemon/socket/idl.h"
 #include "daemon/socket/server.h"
 #include "daemon/state/decision.h"
@@ -82,6 +83,7 @@ void daemon_changed(struct daemon *daemon)
 	if (monitors_are_there(daemon->monitors))
 		daemon_table(daemon);
 	attached_note(daemon->attached);
+	service_look(daemon->service);
 	waits_look(daemon);
 }
 
@@ -159,6 +161,8 @@ static void on_guard(uv_timer_t *timer)
 static void close_everything(struct daemon *daemon)
 {
 	daemon->closing = true;
+	service_close(daemon->service);
+	daemon->service = NULL;
 	server_close(daemon->server);
 	daemon->server = NULL;
 	attached_close(daemon->attached);
@@ -169,10 +173,8 @@ static void close_everything(struct daemon *daemon)
 	scan_close(daemon->scan);
 	index_save_close(daemon->index);
 	devices_close(daemon->devices);
-	/* Still caught, and no reason to go on: asking twice is no reason to break off.
-	 */
-	for (size_t i = 0; i < daemon->n_signals; i++)
-		uv_unref((uv_handle_t *)&daemon->signals[i]);
+	/* Still caught, and no reason to go on: asking twice breaks nothing off. */
+	signals_rest(daemon);
 	if (daemon->pipeline)
 		pipeline_close(daemon->pipeline, on_pipeline_closed, daemon);
 	else if (daemon->pool)
@@ -186,8 +188,7 @@ static void close_everything(struct daemon *daemon)
 static void daemon_finish(struct daemon *daemon)
 {
 	uv_close((uv_handle_t *)&daemon->guard, NULL);
-	for (size_t i = 0; i < daemon->n_signals; i++)
-		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+	signals_close(daemon);
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&daemon->loop);
 	scan_free(daemon->scan);
@@ -221,43 +222,12 @@ void daemon_end(struct daemon *daemon, const char *why)
 	close_everything(daemon);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
-{
-	struct daemon *daemon = handle->data;
-
-	if (daemon->closing)
-		return;
-	if (number == SIGHUP) {
-		log_line(&daemon->log, LOG_INFO, "SIGHUP: looking for changes");
-		scan_request(daemon->scan, NULL, NULL);
-		(void)devices_look(daemon->devices, true);
-		return;
-	}
-	daemon_end(daemon, number == SIGTERM ? "SIGTERM" : "SIGINT");
-}
-
 /* ---- the start ---- */
 
 static size_t slots(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	return n < 2 ? 4 : 2 * n > SLOTS_MOST ? SLOTS_MOST : 2 * (size_t)n;
-}
-
-static int start_signals(struct daemon *daemon, struct kp_diag *diag)
-{
-	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-
-	(void)signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (uv_signal_init(&daemon->loop, &daemon->signals[i]) < 0)
-			return kp_diag_no_memory(diag);
-		daemon->n_signals++;
-		daemon->signals[i].data = daemon;
-		if (uv_signal_start(&daemon->signals[i], on_signal, numbers[i]) < 0)
-			return kp_diag_no_memory(diag);
-	}
-	return 0;
 }
 
 static int read_inputs(struct daemon *daemon, struct kp_diag *diag)
@@ -311,8 +281,7 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 		kp_registry_decide(
 			daemon->registry, &daemon->decisions, daemon_now(), diag) < 0)
 		return -1;
-	/* Most likely what was restored holds: what differs is published when asked for.
-	 */
+	/* Most likely what was restored holds: else it is published when asked for. */
 	if (daemon->known && generation_resume(&daemon->generation, daemon->registry))
 		return 0;
 	return generation_publish(&daemon->generation, daemon->registry, diag);
@@ -413,12 +382,13 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 
 	if (read_inputs(daemon, diag) < 0)
 		return DAEMON_MISCONFIGURED;
-	/* Whoever can connect can also rely on an orderly end. */
-	if (start_signals(daemon, diag) < 0 || start_events(daemon, diag) < 0 ||
+	/* Whoever can connect can rely on an orderly end. */
+	if (signals_start(daemon, diag) < 0 || start_events(daemon, diag) < 0 ||
 		state_open(&daemon->loop, options->state_dir, options->system,
 			&daemon->state, diag) < 0 ||
-		server_open(daemon, options->socket, &daemon->server, diag) < 0 ||
-		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0)
+		server_open(daemon, &daemon->server, diag) < 0 ||
+		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0 ||
+		!(daemon->service = service_new(daemon, diag)))
 		return DAEMON_FAILED;
 	start_watch(daemon);
 	incidents_load(daemon->incidents, &daemon->warnings);
@@ -442,7 +412,9 @@ int daemon_start(
 	daemon->started_ms = uv_now(&daemon->loop);
 	int result = start(daemon, diag);
 	if (result == 0) {
-		log_line(&daemon->log, LOG_INFO, "listening at %s", options->socket);
+		log_line(&daemon->log, LOG_INFO, "listening at %s",
+			server_path(daemon->server));
+		service_is_ready(daemon->service);
 		return 0;
 	}
 	close_everything(daemon);

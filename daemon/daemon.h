@@ -36,6 +36,7 @@ struct pipeline;
 struct pool;
 struct scan;
 struct server;
+struct service;
 struct state;
 struct watch;
 
@@ -63,6 +64,7 @@ struct daemon {
 	struct index_save *index;
 	struct index *known; /* of the restored table, until the scan has it */
 	struct server *server;
+	struct service *service;
 	struct pool *pool;
 	struct pipeline *pipeline;
 	struct scan *scan;

@@ -16,6 +16,8 @@
 /* A pipe that polls writable takes this much at once, whole (PIPE_BUF). */
 enum { LINE_BYTES = 4096, DIAG_BYTES = 1400 };
 
+static const char own_name[] = "plugind: ";
+
 static bool is_journal(int fd)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -68,8 +70,8 @@ static void tell_lost(struct log *log)
 	char line[96];
 	if (!log->lost || !has_room(log->fd))
 		return;
-	int n = snprintf(line, sizeof(line), "%splugind: %zu lines of log were lost\n",
-		log->priority ? "<4>" : "", log->lost);
+	int n = snprintf(line, sizeof(line), "%s%zu lines of log were lost\n",
+		log->priority ? "<4>" : own_name, log->lost);
 	log->lost = 0;
 	write_line(log, line, (size_t)n);
 }
@@ -96,8 +98,9 @@ void log_line(struct log *log, enum log_level level, const char *format, ...)
 		return;
 	tell_lost(log);
 	make_one_line(message);
-	int head = log->priority ? snprintf(line, sizeof(line), "<%d>plugind: ", level)
-				 : snprintf(line, sizeof(line), "plugind: ");
+	/* The journal knows by itself who we are. */
+	int head = log->priority ? snprintf(line, sizeof(line), "<%d>", level)
+				 : snprintf(line, sizeof(line), "%s", own_name);
 	size_t used = (size_t)head;
 	/* What a plugin, a file or a client says must not act on the terminal. */
 	used += kp_text_clean(message, line + used, sizeof(line) - used - 1);

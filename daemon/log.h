@@ -13,7 +13,7 @@ enum log_level { LOG_ERROR = 3, LOG_WARNING = 4, LOG_INFO = 6, LOG_DEBUG = 7 };
 
 struct log {
 	enum log_level level; /* what is less urgent is left out */
-	bool priority;	      /* prefix lines with "<N>" */
+	bool priority;	      /* lines begin with "<N>", not with our name */
 	int fd;
 	size_t lost; /* lines that the reader was too slow for */
 };

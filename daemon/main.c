@@ -4,10 +4,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "daemon/log.h"
 #include "daemon/options.h"
 #include "daemon/scan/inputs.h"
+#include "daemon/service/passed.h"
 #include "lib/base/build.h"
 
 enum {
@@ -16,10 +20,18 @@ enum {
 	LARGE = 128 << 10, /* bytes */
 };
 
-static void complain(const struct kp_diag *diag)
+static void say(enum log_level level, const struct kp_diag *diag)
 {
 	char text[1200];
-	(void)fprintf(stderr, "plugind: %s\n", kp_diag_text(diag, text, sizeof(text)));
+	struct log log;
+
+	log_init(&log, level, STDERR_FILENO);
+	log_line(&log, level, "%s", kp_diag_text(diag, text, sizeof(text)));
+}
+
+static void complain(const struct kp_diag *diag)
+{
+	say(LOG_ERROR, diag);
 }
 
 static void complain_all(struct kp_diags *diags)
@@ -53,9 +65,29 @@ static int check(const struct options *options)
 	return is_right ? EXIT_SUCCESS : EXIT_CONFIG;
 }
 
-static int serve(const struct options *options)
+/* Where the service manager has made the socket, that is the one. */
+static int take_socket(
+	struct options *options, struct passed *passed, struct kp_diag *diag)
+{
+	if (passed_take(passed, diag) < 0)
+		return -1;
+	if (passed->fd < 0)
+		return 0;
+	options->passed = passed;
+	if (!options->has_usual_socket && strcmp(options->socket, passed->path) != 0) {
+		kp_diag_set(diag, "other_socket", options->socket,
+			"the socket of the options, %s, is not made: the service manager "
+			"has passed %s",
+			options->socket, passed->path);
+		say(LOG_WARNING, diag);
+	}
+	return 0;
+}
+
+static int serve(struct options *options)
 {
 	struct daemon *daemon = calloc(1, sizeof(*daemon));
+	struct passed passed;
 	struct kp_diag diag;
 	int status;
 
@@ -64,7 +96,9 @@ static int serve(const struct options *options)
 		complain(&diag);
 		return EXIT_FAILURE;
 	}
-	int result = daemon_start(daemon, options, &diag);
+	int result = take_socket(options, &passed, &diag);
+	if (result == 0)
+		result = daemon_start(daemon, options, &diag);
 	if (result < 0) {
 		complain(&diag);
 		status = result == DAEMON_MISCONFIGURED ? EXIT_CONFIG : EXIT_FAILURE;
@@ -75,7 +109,7 @@ static int serve(const struct options *options)
 	return status;
 }
 
-static int act(const struct options *options)
+static int act(struct options *options)
 {
 	switch (options->action) {
 	case OPTIONS_HELP:

@@ -16,6 +16,8 @@
 /* sun_path with its NUL has 108 bytes on Linux. */
 enum { SOCKET_PATH_MOST = 107 };
 
+struct passed;
+
 enum options_action { OPTIONS_RUN, OPTIONS_CHECK, OPTIONS_HELP, OPTIONS_VERSION };
 
 /* Strings are owned; all paths are absolute once options_read has returned. */
@@ -30,6 +32,7 @@ struct options {
 	char *platform;	    /* a file, or NULL: detect */
 	char *devices_root; /* where /sys and /proc are looked at, or NULL */
 	char *nvml;	    /* NVIDIA's management library, or NULL: by its soname */
+	const struct passed *passed; /* borrowed; NULL: `socket` is to be made */
 	unsigned driver_timeout_ms;
 	unsigned strikes, strike_window_s; /* daemon/incident/quarantine.h */
 	bool no_quarantine;

@@ -127,7 +127,7 @@ START_TEST(the_journal_gets_priorities)
 	ck_assert_int_eq(setenv("JOURNAL_STREAM", stream, 1), 0);
 	log_init(&log_, LOG_INFO, fds[1]);
 	log_line(&log_, LOG_WARNING, "x");
-	ck_assert_str_eq(read_all(), _i == 1 ? "plugind: x\n" : "<4>plugind: x\n");
+	ck_assert_str_eq(read_all(), _i == 1 ? "plugind: x\n" : "<4>x\n");
 }
 END_TEST
 

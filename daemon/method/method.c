@@ -81,9 +81,8 @@ static int check_role(
 {
 	if (call_role(call) >= method->role)
 		return 0;
-	return kp_diag_set(diag, "not_permitted", method->name,
-		"%s needs the role %s, you (uid %u) are %s", method->name,
-		role_name(method->role), call_uid(call), role_name(call_role(call)));
+	return role_refuse(method->name, method->name,
+		&(struct role_held){call_role(call), call_uid(call)}, method->role, diag);
 }
 
 static void run_ours(

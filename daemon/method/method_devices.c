@@ -60,9 +60,9 @@ static bool may_refresh(struct call *call)
 
 	if (call_role(call) >= ROLE_OPERATOR)
 		return true;
-	kp_diag_set(&diag, "not_permitted", "Devices",
-		"to ask the driver again needs the role %s, you (uid %u) are %s",
-		role_name(ROLE_OPERATOR), call_uid(call), role_name(call_role(call)));
+	(void)role_refuse("Devices", "to ask the driver again",
+		&(struct role_held){call_role(call), call_uid(call)}, ROLE_OPERATOR,
+		&diag);
 	call_fail(call, &diag, NULL);
 	return false;
 }

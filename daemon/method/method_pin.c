@@ -20,9 +20,8 @@ static int check_force(const struct call *call, bool force, struct kp_diag *diag
 {
 	if (!force || call_role(call) >= ROLE_ADMIN)
 		return 0;
-	return kp_diag_set(diag, "not_permitted", "Pin",
-		"Pin with force needs the role %s, you (uid %u) are %s",
-		role_name(ROLE_ADMIN), call_uid(call), role_name(call_role(call)));
+	return role_refuse("Pin", "Pin with force",
+		&(struct role_held){call_role(call), call_uid(call)}, ROLE_ADMIN, diag);
 }
 
 /*

@@ -12,6 +12,7 @@
 #include "daemon/event.h"
 #include "daemon/incident/quarantine.h"
 #include "daemon/scan/scan.h"
+#include "daemon/service/service.h"
 #include "daemon/scan/settle.h"
 #include "daemon/state/change.h"
 #include "daemon/socket/wait.h"
@@ -236,6 +237,7 @@ static void reload_all(struct daemon *daemon, struct call *call)
 		return;
 	}
 	*reload = (struct reload){daemon, call};
+	service_reload(daemon->service);
 	(void)devices_look(daemon->devices, true);
 	scan_request(daemon->scan, on_scanned, reload);
 }

@@ -116,7 +116,7 @@ static json_t *status_json(struct daemon *daemon)
 		"version", kp_build_version, "pid", (int)getpid(), "uptime_s",
 		(json_int_t)(up_ms / 1000), "mode",
 		options->system ? "system" : "private", "socket",
-		kp_json_clean_string(options->socket), "state",
+		kp_json_clean_string(server_path(daemon->server)), "state",
 		scan_has_settled(daemon->scan) ? "ready" : "starting", "degraded",
 		degraded, "generation", (json_int_t)daemon->generation.number, "plugins",
 		counts_json(counts), "kernels", kernels, "clients",

@@ -37,7 +37,7 @@ char *loaded_open(const char *state_dir, struct kp_diag *diag)
 	}
 	free(whole);
 	if (tree_remove(AT_FDCWD, dir) == 0 || errno == ENOENT) {
-		if (kp_file_make_dirs(dir, 0755, diag) == 0)
+		if (kp_file_make_dirs(dir, 0700, diag) == 0)
 			return dir;
 	} else {
 		kp_diag_set(diag, "write_failed", dir, "cannot empty %s: %s", dir,

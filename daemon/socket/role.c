@@ -98,8 +98,14 @@ int role_of(const struct role_policy *policy, const struct peer *peer, enum role
 	return 0;
 }
 
-const char *role_name(enum role role)
+int role_refuse(const char *object, const char *what, const struct role_held *held,
+	enum role needed, struct kp_diag *diag)
 {
 	static const char *const names[] = {"observer", "operator", "admin"};
-	return names[role];
+	static const char *const holders[] = {
+		"everybody has", "root and members of the group kplug have", "root has"};
+
+	return kp_diag_set(diag, "not_permitted", object,
+		"%s needs the role %s, which %s; you (uid %u) are %s", what,
+		names[needed], holders[needed], held->uid, names[held->role]);
 }

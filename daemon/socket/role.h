@@ -42,7 +42,14 @@ void peer_finish(struct peer *peer);
 int role_of(const struct role_policy *policy, const struct peer *peer, enum role *role,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
-/* "observer", "operator", "admin". */
-const char *role_name(enum role role);
+/* Whose role it is. */
+struct role_held {
+	enum role role;
+	unsigned uid;
+};
+
+/* Code not_permitted: what needs which role, who has that, and who asked. Returns -1. */
+int role_refuse(const char *object, const char *what, const struct role_held *held,
+	enum role needed, struct kp_diag *diag);
 
 #endif

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening, and takeover of a stale socket. */
+/* Accepting, and who is refused or closed for another's sake. */
 #include "daemon/socket/server.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -15,16 +13,14 @@
 #include "daemon/options.h"
 #include "daemon/socket/client.h"
 #include "daemon/socket/company.h"
+#include "daemon/socket/endpoint.h"
 #include "daemon/socket/role.h"
 #include "daemon/socket/room.h"
-#include "daemon/state/lock.h"
-#include "lib/base/file.h"
 
 enum {
 	ACCEPTS_A_TURN = 16,
 	PAUSE_MS = 100,
 	SWEEP_MS = 1000,
-	BACKLOG = 1024,
 };
 
 struct server {
@@ -33,11 +29,7 @@ struct server {
 	uv_timer_t sweep; /* while there are refused ones */
 	int open_handles;
 	struct daemon *daemon;
-	int fd;
-	char *path;
-	dev_t dev;
-	ino_t ino; /* of our socket */
-	struct lock lock;
+	struct endpoint endpoint;
 	struct role_policy policy;
 	struct room room;
 	struct company *company; /* NULL: it lives without clients, too */
@@ -122,8 +114,8 @@ static void on_connection(uv_poll_t *poll, int status, int events);
 
 static void pause_listening(struct server *server, const char *why)
 {
-	log_line(&server->daemon->log, LOG_WARNING, "%s: cannot accept: %s", server->path,
-		why);
+	log_line(&server->daemon->log, LOG_WARNING, "%s: cannot accept: %s",
+		server->endpoint.path, why);
 	(void)uv_poll_stop(&server->poll);
 	(void)uv_timer_start(&server->pause, listen_again, PAUSE_MS, 0);
 }
@@ -144,7 +136,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
-		int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(
+			server->endpoint.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			serve(server, fd);
 			continue;
@@ -157,160 +150,11 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 	}
 }
 
-/* ---- the socket's path ---- */
-
-static int failed(const char *what, const char *path, struct kp_diag *diag)
-{
-	return kp_diag_set(diag, "write_failed", path, "cannot %s %s: %s", what, path,
-		strerror(errno));
-}
-
-static void address_of(const char *path, struct sockaddr_un *address)
-{
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	memcpy(address->sun_path, path, strlen(path) + 1);
-}
-
-/* Only a refused connection proves that nobody is there. */
-static int prove_stale(const char *path, struct kp_diag *diag)
-{
-	struct sockaddr_un address;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return failed("make a socket for", path, diag);
-	address_of(path, &address);
-	int result = connect(fd, (struct sockaddr *)&address, sizeof(address));
-	int error = errno;
-	(void)close(fd);
-	if (result < 0 && error == ECONNREFUSED)
-		return 0;
-	if (result == 0 || error == EAGAIN || error == EINPROGRESS)
-		return kp_diag_set(diag, "already_running", path,
-			"another process listens at %s", path);
-	return kp_diag_set(diag, "foreign_file", path,
-		"cannot tell whether somebody listens at %s: %s", path, strerror(error));
-}
-
-static const char *kind_of(mode_t mode)
-{
-	return S_ISREG(mode)   ? "a regular file"
-	       : S_ISLNK(mode) ? "a symbolic link"
-	       : S_ISDIR(mode) ? "a directory"
-			       : "not a socket";
-}
-
-static int clear_path(struct daemon *daemon, const char *path, struct kp_diag *diag)
-{
-	struct stat st;
-
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : failed("look at", path, diag);
-	if (!S_ISSOCK(st.st_mode))
-		return kp_diag_set(diag, "foreign_file", path,
-			"%s is %s, not a socket; it is left alone", path,
-			kind_of(st.st_mode));
-	if (prove_stale(path, diag) < 0)
-		return -1;
-	log_line(&daemon->log, LOG_INFO,
-		"%s: nobody listens at this socket, replacing it", path);
-	return unlink(path) < 0 ? failed("remove", path, diag) : 0;
-}
-
-static int bind_socket(struct server *server, bool system, struct kp_diag *diag)
-{
-	struct sockaddr_un address;
-	struct stat st;
-
-	address_of(server->path, &address);
-	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (server->fd < 0)
-		return failed("make a socket for", server->path, diag);
-	/* Nobody gets in between bind and chmod. The pool has no thread yet. */
-	mode_t before = umask(0177);
-	int result = bind(server->fd, (struct sockaddr *)&address, sizeof(address));
-	int error = errno;
-	(void)umask(before);
-	errno = error;
-	if (result < 0)
-		return failed("bind to", server->path, diag);
-	if (lstat(server->path, &st) < 0)
-		return failed("look at", server->path, diag);
-	server->dev = st.st_dev;
-	server->ino = st.st_ino;
-	if (system && chmod(server->path, 0666) < 0)
-		return failed("open to all users", server->path, diag);
-	if (listen(server->fd, BACKLOG) < 0)
-		return failed("listen at", server->path, diag);
-	return 0;
-}
-
-/* Where nobody named the socket all that leads there is made. */
-static int make_usual(
-	const char *path, const char *directory, bool system, struct kp_diag *diag)
-{
-	struct kp_diag why;
-
-	if (kp_file_make_dirs(directory, system ? 0755 : 0700, &why) == 0)
-		return 0;
-	return kp_diag_set(diag, why.code, path,
-		"%s (for the socket %s): %sgive --socket", why.message, path,
-		system ? "" : "set XDG_RUNTIME_DIR or ");
-}
-
-/* Else a name that is mistyped must not become a tree of directories. */
-static int make_last(const char *directory, bool system, struct kp_diag *diag)
-{
-	if (mkdir(directory, system ? 0755 : 0700) == 0 || errno == EEXIST)
-		return 0;
-	return kp_diag_set(diag, "write_failed", directory,
-		"cannot make the directory %s for the socket: %s", directory,
-		strerror(errno));
-}
-
-static int make_directory(
-	const char *path, const struct options *options, struct kp_diag *diag)
-{
-	char *directory = strdup(path);
-	if (!directory)
-		return kp_diag_no_memory(diag);
-	char *slash = strrchr(directory, '/');
-	int result = 0;
-	if (slash && slash != directory) {
-		*slash = '\0';
-		result = options->has_usual_socket
-				 ? make_usual(path, directory, options->system, diag)
-				 : make_last(directory, options->system, diag);
-	}
-	free(directory);
-	return result;
-}
-
-static int take_lock(struct server *server, struct kp_diag *diag)
-{
-	char *path = NULL;
-	if (asprintf(&path, "%s.lock", server->path) < 0)
-		return kp_diag_no_memory(diag);
-	int result = lock_take(&server->lock, path, diag);
-	free(path);
-	return result;
-}
-
-static void remove_socket(struct server *server)
-{
-	struct stat st;
-	if (server->path && server->ino && lstat(server->path, &st) == 0 &&
-		st.st_ino == server->ino && st.st_dev == server->dev)
-		(void)unlink(server->path);
-	server->ino = 0;
-}
+/* ---- life ---- */
 
 static void server_free(struct server *server)
 {
-	remove_socket(server);
-	lock_drop(&server->lock);
-	kp_file_close(&server->fd);
-	free(server->path);
+	endpoint_close(&server->endpoint);
 	free(server);
 }
 
@@ -325,7 +169,7 @@ void server_close(struct server *server)
 {
 	if (!server)
 		return;
-	remove_socket(server);
+	endpoint_remove(&server->endpoint);
 	company_close(server->company);
 	server->company = NULL;
 	while (server->room.count > 0)
@@ -335,14 +179,19 @@ void server_close(struct server *server)
 	uv_close((uv_handle_t *)&server->sweep, on_handle_closed);
 }
 
+const char *server_path(const struct server *server)
+{
+	return server->endpoint.path;
+}
+
 static int start_polling(struct server *server, struct kp_diag *diag)
 {
 	uv_loop_t *loop = &server->daemon->loop;
-	int result = uv_poll_init(loop, &server->poll, server->fd);
+	int result = uv_poll_init(loop, &server->poll, server->endpoint.fd);
 
 	if (result < 0)
-		return kp_diag_set(diag, "io_error", server->path, "cannot poll %s: %s",
-			server->path, uv_strerror(result));
+		return kp_diag_set(diag, "io_error", server->endpoint.path,
+			"cannot poll %s: %s", server->endpoint.path, uv_strerror(result));
 	(void)uv_timer_init(loop, &server->pause);
 	(void)uv_timer_init(loop, &server->sweep);
 	server->poll.data = server;
@@ -353,8 +202,7 @@ static int start_polling(struct server *server, struct kp_diag *diag)
 	return 0;
 }
 
-int server_open(struct daemon *daemon, const char *path, struct server **out,
-	struct kp_diag *diag)
+int server_open(struct daemon *daemon, struct server **out, struct kp_diag *diag)
 {
 	bool system = daemon->options->system;
 	struct server *server = calloc(1, sizeof(*server));
@@ -362,20 +210,15 @@ int server_open(struct daemon *daemon, const char *path, struct server **out,
 	if (!server)
 		return kp_diag_no_memory(diag);
 	server->daemon = daemon;
-	server->fd = -1;
-	server->lock.fd = -1;
-	server->path = strdup(path);
 	role_policy_init(&server->policy, system);
 	server->room.shared = system;
-	if (daemon->options->transient)
-		server->company = company_new(daemon);
-	if (!server->path || (daemon->options->transient && !server->company)) {
+	if (endpoint_open(&server->endpoint, daemon->options, &daemon->log, diag) < 0)
+		goto fail;
+	if (daemon->options->transient && !(server->company = company_new(daemon))) {
 		kp_diag_no_memory(diag);
 		goto fail;
 	}
-	if (make_directory(path, daemon->options, diag) < 0 ||
-		take_lock(server, diag) < 0 || clear_path(daemon, path, diag) < 0 ||
-		bind_socket(server, system, diag) < 0 || start_polling(server, diag) < 0)
+	if (start_polling(server, diag) < 0)
 		goto fail;
 	*out = server;
 	return 0;

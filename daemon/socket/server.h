@@ -11,12 +11,14 @@ struct daemon;
 struct server;
 
 /*
- * Takes PATH.lock, replaces a stale socket, listens. Codes already_running,
- * foreign_file (what is at the path is no socket, or somebody else's; it is
- * left alone), write_failed. Nothing but the directory is left on failure.
+ * Opens the endpoint that the options name, and serves whoever comes. Codes of
+ * endpoint_open.
  */
-int server_open(struct daemon *daemon, const char *path, struct server **server,
-	struct kp_diag *diag) __attribute__((warn_unused_result));
+int server_open(struct daemon *daemon, struct server **server, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
+/* Where it listens; borrowed. */
+const char *server_path(const struct server *server);
 
 /* Those that are served. */
 size_t server_clients(const struct server *server);

@@ -17,13 +17,15 @@ enum { PASSWD_BYTES = 4096, FIRST_FDS = 3, SETTLE_MS = 5000 };
 /* ---- trust --------------------------------------------------------------------- */
 
 /* The user that plugind runs as where it is the machine's. */
-static bool is_kplug(uid_t uid)
+static bool find_kplug(uid_t *uid)
 {
 	char buffer[PASSWD_BYTES];
 	struct passwd entry, *found = NULL;
 
-	return getpwnam_r("kplug", &entry, buffer, sizeof(buffer), &found) == 0 &&
-	       found && found->pw_uid == uid;
+	if (getpwnam_r("kplug", &entry, buffer, sizeof(buffer), &found) != 0 || !found)
+		return false;
+	*uid = found->pw_uid;
+	return true;
 }
 
 /* What it says is code that runs here. */
@@ -31,13 +33,17 @@ static int trust(struct kp_client *client, uid_t *owner, struct kp_diag *diag)
 {
 	const char *path = kp_client_path(client);
 	owned_text system = kp_place_socket(true);
+	uid_t kplug;
 
 	if (kp_client_peer(client, owner, diag) < 0)
 		return -1;
 	if (!system)
 		return kp_diag_no_memory(diag);
-	if (*owner == 0 || *owner == geteuid() ||
-		(strcmp(path, system) == 0 && is_kplug(*owner)))
+	bool is_system = strcmp(path, system) == 0 && find_kplug(&kplug);
+	/* A service manager listens for it, as root: what it keeps is still its own. */
+	if (*owner == 0 && is_system)
+		*owner = kplug;
+	if (*owner == 0 || *owner == geteuid() || (is_system && *owner == kplug))
 		return 0;
 	return kp_diag_set(diag, "untrusted_daemon", path,
 		"uid %u listens at %s: code is loaded only on the word of root, of this "
