@@ -10,6 +10,9 @@ mandir       = $(datadir)/man
 # Where Debian's Python looks for modules below /usr, and below any other prefix.
 pythondir   ?= $(prefix)/lib/$(if $(filter /usr,$(prefix)),python3,python$(shell \
 	$(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))/dist-packages
+unitdir     ?= $(libdir)/systemd/system
+sysusersdir ?= $(libdir)/sysusers.d
+tmpfilesdir ?= $(libdir)/tmpfiles.d
 BUILD       ?= build
 VERSION     := 0.1.0
 PROTOCOL    := 1
@@ -32,8 +35,8 @@ BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf
 TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema python3-prometheus-client \
 	g++ clang binutils mandoc \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	qemu-user strace util-linux procps zsh fish python3-numpy python3-pip python3-setuptools \
-	python3-wheel mypy $(if $(shell command -v rustc),,rustc)
+	qemu-user strace util-linux procps systemd dbus zsh fish python3-numpy python3-pip \
+	python3-setuptools python3-wheel mypy $(if $(shell command -v rustc),,rustc)
 LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 FRESH_PACKAGES := debootstrap
 BENCH_PACKAGES := redis-server gstreamer1.0-tools libgstreamer1.0-dev libopenblas0-pthread
@@ -134,7 +137,10 @@ $(LIBKPLUG_SO): $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 $(BUILD)/kplug.pc: lib/kplug.pc.in $(BUILD)/gen/installed.h Makefile
 	$(Q)sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' $< >$@
-programs: $(LIBKPLUG_SO) $(BUILD)/kplug.pc
+programs: $(LIBKPLUG_SO) $(BUILD)/kplug.pc $(BUILD)/plugind.service
+
+$(BUILD)/plugind.service: daemon/units/plugind.service.in $(BUILD)/gen/installed.h Makefile
+	$(Q)sed -e 's|@prefix@|$(prefix)|' $< >$@
 
 # The interface text is compiled in: it is the one source of the protocol.
 quote_lines  = sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/'
@@ -401,6 +407,12 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 755 $(BUILD)/pluginctl $(D)$(prefix)/bin/
 	$(INSTALL) -m 755 $(BUILD)/plugind $(D)$(prefix)/sbin/
 	$(INSTALL) -m 755 $(BUILD)/plugin-worker $(D)$(libexecdir)/kplug/
+	$(INSTALL) -d $(D)$(unitdir) $(D)$(sysusersdir) $(D)$(tmpfilesdir) \
+		$(D)$(datadir)/kplug/units
+	$(INSTALL) -m 644 $(BUILD)/plugind.service daemon/units/plugind.socket $(D)$(unitdir)/
+	$(INSTALL) -m 644 daemon/units/sysusers.conf $(D)$(sysusersdir)/kplug.conf
+	$(INSTALL) -m 644 daemon/units/tmpfiles.conf $(D)$(tmpfilesdir)/kplug.conf
+	$(INSTALL) -m 644 daemon/units/gpu.conf $(D)$(datadir)/kplug/units/
 	$(INSTALL) -d $(D)$(libdir)/pkgconfig $(COMPLETION:%=$(D)$(datadir)/%)
 	$(INSTALL) -m 644 cmd/completion/pluginctl.bash \
 		$(D)$(datadir)/bash-completion/completions/pluginctl
@@ -433,13 +445,16 @@ uninstall: ## remove what install put there
 		$(PLUGINS:%=$(D)$(libdir)/kplug/plugins.d/%.json)
 	rm -f $(D)$(libdir)/libkplug.so $(D)$(libdir)/$(SONAME) \
 		$(D)$(libdir)/libkplug.so.$(VERSION) $(D)$(libdir)/pkgconfig/kplug.pc
+	rm -f $(D)$(unitdir)/plugind.service $(D)$(unitdir)/plugind.socket \
+		$(D)$(sysusersdir)/kplug.conf $(D)$(tmpfilesdir)/kplug.conf
 	rm -rf $(D)$(libexecdir)/kplug $(D)$(datadir)/kplug $(D)$(prefix)/include/kplug \
 		$(D)$(pythondir)/kplug
 	rm -f $(D)$(datadir)/bash-completion/completions/pluginctl \
 		$(D)$(datadir)/zsh/site-functions/_pluginctl \
 		$(D)$(datadir)/fish/vendor_completions.d/pluginctl.fish
 	-rmdir $(COMPLETION:%=$(D)$(datadir)/%) 2>/dev/null
-	-rmdir $(D)$(libdir)/pkgconfig $(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d $(D)$(libdir)/kplug \
+	-rmdir $(D)$(unitdir) $(D)$(libdir)/systemd $(D)$(sysusersdir) $(D)$(tmpfilesdir) \
+		$(D)$(libdir)/pkgconfig $(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d $(D)$(libdir)/kplug \
 		$(D)$(sysconfdir)/kplug/plugins.d $(D)$(sysconfdir)/kplug 2>/dev/null
 
 # ---- hygiene ----------------------------------------------------------------

@@ -8,6 +8,8 @@
         app.ask("why")        # an object
         app.ask("spin", 2.0)  # {"calls": ..., "results": [...]} of so many seconds
 
+command: what runs this file, where it is not to run here
+
 As a program it is that process: it reads requests and writes answers, JSON by line. It
 needs the Python module kplug and no other file of the tests.
 """
@@ -22,10 +24,10 @@ ADOPT_AT_STEP = 2
 
 
 class Application:
-    def __init__(self, socket, flags=0, override=None, env=None):
+    def __init__(self, socket, flags=0, override=None, env=None, command=None):
         from python_module import ENVIRONMENT
 
-        words = [sys.executable, os.path.abspath(__file__), socket, str(flags)]
+        words = [*(command or [sys.executable, os.path.abspath(__file__)]), socket, str(flags)]
         self.process = subprocess.Popen(
             words + ([override] if override else []),
             stdin=subprocess.PIPE,
