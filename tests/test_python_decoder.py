@@ -23,7 +23,8 @@ class Decoder(unittest.TestCase):
         cls.c = [os.path.join(place.name, "decoder")]
         subprocess.run(
             ["cc", "-std=c99", "-w", "-O1", f"-I{ROOT}/lib/include", "-o", cls.c[0]]
-            + [os.path.join(EXAMPLES, "decoder.c"), f"-L{BUILD}", "-lkplug", f"-Wl,-rpath,{BUILD}"],
+            + [os.path.join(EXAMPLES, "decoder.c")]
+            + [f"-L{BUILD}", "-lkplug", f"-Wl,-rpath,{BUILD}"],
             check=True,
         )
 

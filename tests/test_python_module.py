@@ -292,6 +292,9 @@ class Errors(Attached):
             ("gemm/mm", {"signature": "a=f32", "dtype": "f32"}, "exclude each other"),
             ("norm/rms", {"attributes": {"eps": "x"}}, "eps"),
             ("gemm/\0mm", {}, "NUL"),
+            ("gemm/mm", {"ranges": {"m": (0, 1 << 64)}}, "m is 18446744073709551616"),
+            ("attention/decode", {"attributes": {"window": 1 << 63}}, "window is 9223"),
+            ("gemm/mm", {"guard_every": -1}, "guard_every is -1"),
         ):
             with self.subTest(operation=operation, **options):
                 with self.assertRaisesRegex(kplug.Invalid, words):

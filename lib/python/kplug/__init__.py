@@ -24,9 +24,10 @@ kplug/host.h says more of what each thing means.
 """
 
 from kplug._decision import Decision, Why
-from kplug._handle import Handle, Scope, Warmth, open
+from kplug._handle import Handle, Warmth, open
 from kplug._hold import Hold, Plan, Weight
 from kplug._local import Local
+from kplug._scope import Scope
 from kplug._site import Site
 from kplug._tensor import Tensor
 from kplug.errors import (

@@ -11,11 +11,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import itertools
+import operator
 import os
 import threading
 import weakref
 from ctypes import byref, c_void_p
-from typing import Callable, Deque, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Callable, Deque, Dict, Iterator, List, Optional, SupportsIndex, Tuple, Union
 
 from kplug._library import Outcome, lib, take_text
 from kplug.errors import Invalid
@@ -48,6 +49,16 @@ def encode(text: str, what: str) -> bytes:
 
 def encode_or_null(text: Optional[str], what: str) -> Optional[bytes]:
     return None if text is None else encode(text, what)
+
+
+def number(value: SupportsIndex, what: str, bits: int = 64) -> int:
+    """What fits into a signed number of 64 bits, or an unsigned one of 32: ctypes would
+    wrap it."""
+    least, most = (0, (1 << 32) - 1) if bits == 32 else (-(1 << 63), (1 << 63) - 1)
+    said = operator.index(value)
+    if not least <= said <= most:
+        raise Invalid(f"{what} is {said}, [{least}, {most}] is possible")
+    return said
 
 
 class User:

@@ -7,34 +7,32 @@ import json
 import logging
 import os
 import sys
-import threading
 import weakref
-from ctypes import byref, c_uint32, c_uint64, c_void_p, create_string_buffer
+from ctypes import byref, c_uint32, c_void_p, create_string_buffer
 from typing import (
     Any,
     Callable,
     Dict,
     Iterable,
-    List,
     Mapping,
     NamedTuple,
     Optional,
     Sequence,
-    Tuple,
     Union,
 )
 
 from kplug import _layout as layout
-from kplug._core import Core, ask, encode, encode_or_null, in_callback
+from kplug._core import Core, ask, encode, encode_or_null, in_callback, number
 from kplug._decision import Decision, Why
 from kplug._family import Family
 from kplug._hold import Hold
 from kplug._library import Outcome, lib
 from kplug._local import Local
+from kplug._scope import Scope
 from kplug._site import Site
+from kplug._values import Range, Value, bounds, named_structs, range_structs
 from kplug.errors import Invalid
 
-Value = Union[bool, int, float, str]
 Log = Union[logging.Logger, Callable[[int, str], None]]
 
 _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
@@ -66,64 +64,6 @@ def _log_callback(log: Log) -> Any:
                 log(level, said)
 
     return layout.LOG(call)
-
-
-def _named(values: Mapping[str, Value]) -> Any:
-    made = (layout.kp_named * len(values))()
-    for item, (name, value) in zip(made, values.items()):
-        item.name = encode(name, "a name")
-        if isinstance(value, bool):
-            item.kind, item.value.i = b"b", int(value)
-        elif isinstance(value, int):
-            item.kind, item.value.i = b"i", value
-        elif isinstance(value, float):
-            item.kind, item.value.f = b"f", value
-        elif isinstance(value, str):
-            item.kind, item.value.s = b"s", encode(value, name)
-        else:
-            raise TypeError(f"{name} is a bool, int, float or str, not {type(value).__name__}")
-    return made
-
-
-def _bounds(name: str, said: Union[int, Tuple[int, int]]) -> Tuple[int, int]:
-    if isinstance(said, int):
-        return said, said
-    least, most = said
-    return least, most
-
-
-def _ranges(ranges: Mapping[str, Tuple[int, int]]) -> Any:
-    made = (layout.kp_range * len(ranges))()
-    for item, (name, (least, most)) in zip(made, ranges.items()):
-        item.dim, item.least, item.most = encode(name, "a dim"), least, most
-    return made
-
-
-class Scope:
-    """An override that holds inside of a `with`."""
-
-    def __init__(self, core: Core, operation: str, choice: str, thread: bool) -> None:
-        self._core = core
-        self._said = encode(operation, "operation"), encode(choice, "choice")
-        self._thread = thread
-        self._begun: List[int] = []
-
-    def __enter__(self) -> Scope:
-        outcome, scope = Outcome(), c_uint64()
-        with self._core.use() as handle:
-            outcome.must(
-                lib.kp_scope_begin(
-                    handle, *self._said, self._thread, byref(scope), outcome.out
-                )
-            )
-        self._begun.append(scope.value)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        scope = self._begun.pop()
-        if not self._core.closed:
-            with self._core.use() as handle:
-                lib.kp_scope_end(handle, scope)
 
 
 class Handle:
@@ -162,7 +102,7 @@ class Handle:
         )
         options.socket = encode_or_null(socket and os.fspath(socket), "socket")
         options.name = encode_or_null(name if name is not None else _program_name(), "name")
-        options.threads = threads
+        options.threads = number(threads, "threads", 32)
         if callback is not None:
             options.log = callback
         outcome.must(lib.kp_open(byref(options), byref(handle), outcome.out))
@@ -250,7 +190,7 @@ class Handle:
         label: str = "",
         attributes: Optional[Mapping[str, Value]] = None,
         traits: Optional[Mapping[str, Value]] = None,
-        ranges: Optional[Mapping[str, Union[int, Tuple[int, int]]]] = None,
+        ranges: Optional[Mapping[str, Range]] = None,
         solution: Optional[str] = None,
         override: Optional[str] = None,
         stable: bool = False,
@@ -271,9 +211,9 @@ class Handle:
         """
         family = self._family(operation)
         said = self._signature(operation, signature, dtype)
-        bounds = {name: _bounds(name, each) for name, each in (ranges or {}).items()}
-        values = _named({**(traits or {}), **(attributes or {})})
-        limits = _ranges(bounds)
+        limits = {name: bounds(name, each) for name, each in (ranges or {}).items()}
+        values = named_structs({**(traits or {}), **(attributes or {})})
+        extents = range_structs(limits)
         options = layout.sized(layout.kp_site_options)
         options.flags = (layout.KP_SITE_STABLE if stable else 0) | (
             layout.KP_SITE_CAPTURED if captured else 0
@@ -284,12 +224,12 @@ class Handle:
         options.solution = encode_or_null(solution, "solution")
         options.override_with = encode_or_null(override, "override")
         options.values, options.n_values = values, len(values)
-        options.ranges, options.n_ranges = limits, len(limits)
-        options.guard_every = guard_every
+        options.ranges, options.n_ranges = extents, len(extents)
+        options.guard_every = number(guard_every, "guard_every", 32)
         outcome, site = Outcome(), c_void_p()
         with self._core.use() as handle:
             outcome.must(lib.kp_site_new(handle, byref(options), byref(site), outcome.out))
-            return Site(self, site.value or 0, operation, label, family, said, bounds)
+            return Site(self, site.value or 0, operation, label, family, said, limits)
 
     def warm(self, sites: Iterable[Site]) -> Warmth:
         """Decides for every extent of their ranges and loads the code, so that no call

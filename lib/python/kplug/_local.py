@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from ctypes import byref
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from kplug import _layout as layout
 from kplug._core import Core, encode, in_callback
@@ -14,9 +14,6 @@ from kplug._family import Family
 from kplug._library import Outcome, lib
 from kplug._tensor import view
 from kplug.errors import Error, Status
-
-if TYPE_CHECKING:
-    from kplug._handle import Handle
 
 _TEXT = layout.kp_error.text.size - 1
 

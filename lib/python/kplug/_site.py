@@ -18,7 +18,7 @@ from typing import (
 )
 
 from kplug import _layout as layout
-from kplug._core import Core, User, encode
+from kplug._core import Core, User, encode, number
 from kplug._decision import Why
 from kplug._family import Family, Output
 from kplug._hold import Hold, Plan, Weight, _Owned
@@ -100,7 +100,9 @@ class Site(_Owned):
         """Runs the selected kernel; the array that it wrote, or a tuple of several."""
         if self._family is None:
             return self._call_whole(arrays, out, named)
-        if self._is_plain and out is not None and not named and len(arrays) == self._reads:
+        if self._is_plain and len(arrays) == self._reads and not named and type(out) is not tuple:
+            if out is None:
+                out = self._new(self._outputs[0], arrays)
             self._run((*arrays, out), self._names, self._writes, plan)
             return out
         roles = self._arrange(arrays, named, out)
@@ -153,9 +155,13 @@ class Site(_Owned):
     def _allocate(self, roles: List[Any]) -> None:
         for output in self._outputs:
             if roles[output.role] is None:
-                shape = output.shape(roles)
-                if shape is not None:
-                    roles[output.role] = empty(shape, output.dtype, roles)
+                roles[output.role] = self._new(output, roles)
+
+    @staticmethod
+    def _new(output: Output, roles: Sequence[Any]) -> Any:
+        """None where an input is not what it should be, which the library will say."""
+        shape = output.shape(roles)
+        return None if shape is None else empty(shape, output.dtype, roles)
 
     def _state(self, count: int) -> _State:
         """This thread's; another one inside of a call of the same site."""
@@ -177,8 +183,8 @@ class Site(_Owned):
     ) -> None:
         state, core = self._state(len(arrays)), self._core
         tensors = state.tensors
-        state.busy = True
         try:
+            state.busy = True
             if core.closed or not self._finalizer.alive:
                 core.pointer(self._token, self._what)
                 core.refuse()
@@ -222,11 +228,11 @@ class Site(_Owned):
         if dims is not None and not isinstance(dims, Mapping):
             if len(dims) != count:
                 raise Invalid(f"{self.operation} has the dims {', '.join(self._family.dims)}")
-            return (c_int64 * count)(*dims)
+            return (c_int64 * count)(*[number(extent, "an extent") for extent in dims])
         extents = (c_int64 * count)(*([-1] * count))
         said = {**{name: least for name, (least, _) in self._ranges.items()}}
         for name, extent in {**said, **(dims or {}), **named}.items():
-            extents[self._family.dim(name)] = extent
+            extents[self._family.dim(name)] = number(extent, name)
         return extents
 
     def kernel(self, dims: Dims = None, **named: int) -> Optional[str]:

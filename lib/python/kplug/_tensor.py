@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from ctypes import POINTER, addressof, c_int64, pointer
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -46,6 +47,11 @@ def _numpy() -> Any:
     except ImportError:
         raise ImportError("kplug makes arrays with NumPy, which is not installed") from None
     return numpy
+
+
+@functools.lru_cache(maxsize=None)
+def _numpy_dtype(name: str) -> Any:
+    return _numpy().dtype(name)
 
 
 def _row(dtype: str) -> Tuple[int, int, str, str]:
@@ -102,15 +108,15 @@ class Tensor:
 def empty(shape: Tuple[int, ...], dtype: str, others: Sequence[Any] = ()) -> Any:
     """A new array of NumPy's; of a dtype that it lacks a Tensor, or where one of the
     others is ml_dtypes' such an array."""
-    numpy = _numpy()
     _, _, name, other = _row(dtype)
+    numpy, kind = _numpy(), _numpy_dtype(name)
     if not other:
-        return numpy.empty(shape, name)
+        return numpy.empty(shape, kind)
     for array in others:
-        kind = getattr(array, "dtype", None)
-        if getattr(kind, "name", None) == other:
-            return numpy.empty(shape, kind)
-    return Tensor(numpy.empty(shape, name), dtype)
+        own = getattr(array, "dtype", None)
+        if getattr(own, "name", None) == other:
+            return numpy.empty(shape, own)
+    return Tensor(numpy.empty(shape, kind), dtype)
 
 
 class _Memory:
