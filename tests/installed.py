@@ -37,7 +37,7 @@ class Installed:
         self.root = os.path.join(self.place, "root")
         # A copy: places are compiled in, and others use the build meanwhile.
         build = os.path.join(self.place, "build")
-        leave = shutil.ignore_patterns("tests", "check_*", "*.a.tmp", "bench", "fake*")
+        leave = shutil.ignore_patterns("tests", "*.a.tmp", "fake*")
         shutil.copytree(BUILD, build, symlinks=True, ignore=leave)
         done = make(build, "install", f"prefix={self.root}", f"sysconfdir={self.root}/etc")
         shutil.rmtree(build)

@@ -70,15 +70,17 @@ class Text:
 def start(sandbox):
     """A plugind of the sandbox's user, ready."""
     env = sandbox.environment()
-    process = subprocess.Popen(
-        ["plugind"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=env,
-        cwd=sandbox.path("/home/you"),
-        start_new_session=True,
-    )
+    log = sandbox.path("/run/plugind.log")
+    with open(log, "wb") as file:
+        process = subprocess.Popen(
+            ["plugind"],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env=env,
+            cwd=sandbox.path("/home/you"),
+            start_new_session=True,
+        )
     done = subprocess.run(
         ["pluginctl", "--timeout", str(PATIENCE_S), "status", "--wait", "--quiet"],
         capture_output=True,
@@ -88,7 +90,8 @@ def start(sandbox):
     )
     if done.returncode != 0:
         transcript.end(process)
-        raise AssertionError(done.stdout + done.stderr)
+        with open(log, encoding="utf-8", errors="replace") as file:
+            raise AssertionError(done.stdout + done.stderr + file.read())
     return process
 
 
