@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 import codes
@@ -139,11 +140,30 @@ class Keys(Case):
     def test_keys_of_a_note(self):
         self.check("note.json", "kplug-plugin.7")
 
-    def test_options_of_plugind(self):
+    def options(self):
         told = subprocess.run(
             [os.path.join(BUILD, "plugind"), "--help"], capture_output=True, text=True, check=True
         )
-        there = set(re.findall(r"^  --([a-z-]+)", told.stdout, re.MULTILINE))
+        return set(re.findall(r"^  --([a-z-]+)", told.stdout, re.MULTILINE))
+
+    def test_the_schema_has_what_the_file_may_say(self):
+        schema = json.loads(read("lib", "schemas", "config.json"))["properties"]
+        with tempfile.TemporaryDirectory(prefix="kplug-config.") as place:
+            path = os.path.join(place, "plugind.json")
+            for key in sorted({o.replace("-", "_") for o in self.options()} | set(schema)):
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({key: None}, file)  # of a wrong type, if it is a key
+                done = subprocess.run(
+                    [os.path.join(BUILD, "plugind"), "--config", path, "--check-config"],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                is_key = "unknown key" not in done.stderr
+                self.assertEqual(is_key, key in schema, f"{key}: {done.stderr}")
+
+    def test_options_of_plugind(self):
+        there = self.options()
         items = mdoc.Page("plugind.8").all_items()
         written = {i.named("Fl").lstrip("-") for i in items if i.named("Fl")}
         self.both_ways(there, written, "option of plugind", "plugind.8")

@@ -250,7 +250,6 @@ static const char *const failed[] = {
 	"undefined_symbol",
 	"unknown_entry_kind",
 	"unmarked_stack",
-	"version",
 	"writable_code",
 	"writable_search_path",
 	"wrong_class",
