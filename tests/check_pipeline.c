@@ -257,13 +257,13 @@ struct answer {
 	char first[65];
 };
 
-static void found(void *context, const char *const *plugins, size_t count)
+static void found(void *context, const struct stale_plugin *plugins, size_t count)
 {
 	struct answer *answer = context;
 	answer->came = true;
 	answer->count = count;
 	if (count > 0)
-		snprintf(answer->first, sizeof(answer->first), "%s", plugins[0]);
+		snprintf(answer->first, sizeof(answer->first), "%s", plugins[0].name);
 }
 
 static struct answer ask_stale(struct kp_manifest *m, size_t count)

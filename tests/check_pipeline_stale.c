@@ -37,7 +37,7 @@ void stale_free(struct stale *stale)
 	ck_assert_ptr_eq(stale, next);
 }
 
-static void found(void *context, const char *const *plugins, size_t count)
+static void found(void *context, const struct stale_plugin *plugins, size_t count)
 {
 	(void)plugins;
 	ck_assert_uint_eq(count, 0);

@@ -142,7 +142,7 @@ START_TEST(t14_what_was_trusted_is_asked_again_at_a_warm_start)
 }
 END_TEST
 
-static void note_stale(void *context, const char *const *plugins, size_t count)
+static void note_stale(void *context, const struct stale_plugin *plugins, size_t count)
 {
 	(void)plugins;
 	*(size_t *)context = count;

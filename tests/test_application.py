@@ -7,9 +7,8 @@ import time
 import unittest
 
 from application import ADOPT_AT_STEP, Application
-from harness import LONG, Daemon, kernel
+from harness import Daemon, kernel
 
-SPIN_S = 60 if LONG else 1.5
 
 
 def giving(value):
@@ -60,30 +59,6 @@ class Stored(unittest.TestCase):
                 later.ask("step")
                 self.assertEqual(later.ask("run"), version)
                 self.assertEqual(self.application().ask("run"), version)
-
-    def test_whatever_is_done_to_the_original_applications_go_on(self):
-        def truncate(path):
-            os.truncate(path, 100)
-
-        def overwrite(path):
-            with open(path, "r+b") as file:
-                file.write(b"\0" * os.path.getsize(path))
-
-        def empty(path):
-            os.truncate(path, 0)
-
-        for change in (truncate, overwrite, empty):
-            with self.subTest(change=change.__name__):
-                name = f"p-{change.__name__}"
-                self.add(name, 7)
-                app = self.application(0, f"{name}/square")
-                self.assertEqual(app.ask("run"), 7)
-                app.send("spin", SPIN_S / 3)
-                change(self.daemon.library_path(name))
-                self.assertEqual(app.receive()["results"], [7])
-                self.daemon.remove(name)
-                self.daemon.call("Reload")
-                self.daemon.settle()
 
     def conflict(self, soname, first=14):
         """Two plugins that bring another library of one name, and one that brings none."""

@@ -408,11 +408,11 @@ const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline)
 
 struct asked {
 	struct pipeline *pipeline;
-	void (*found)(void *context, const char *const *plugins, size_t count);
+	stale_done_fn *found;
 	void *context;
 };
 
-static void checked(void *context, const char *const *plugins, size_t count)
+static void checked(void *context, const struct stale_plugin *plugins, size_t count)
 {
 	struct asked *asked = context;
 	struct pipeline *pipeline = asked->pipeline;
@@ -425,8 +425,7 @@ static void checked(void *context, const char *const *plugins, size_t count)
 }
 
 void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
-	void (*found)(void *context, const char *const *plugins, size_t count),
-	void *context)
+	stale_done_fn *found, void *context)
 {
 	struct stale *stale = stale_new();
 	struct asked *asked = malloc(sizeof(*asked));

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "daemon/pipeline/pool.h"
+#include "daemon/scan/stale.h"
 #include "daemon/scan/stamp.h"
 #include "lib/plugin/manifest.h"
 #include "lib/plugin/verdict.h"
@@ -81,12 +82,11 @@ const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline);
 /*
  * Has the library of an active plugin changed since its verdict (dev, inode,
  * size, mtime, ctime of the library and of what it reaches, presence of a missing
- * one)? Stats in the pool, then calls back with the names to start again
+ * one)? Stats in the pool, then calls back with those to start again
  * (valid in the call); with none, before it returns, when memory is exhausted.
  */
 void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
-	void (*found)(void *context, const char *const *plugins, size_t count),
-	void *context);
+	stale_done_fn *found, void *context);
 
 /*
  * Cancels everything, writes what the cache has new, waits for what cannot be

@@ -13,8 +13,10 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/scan/confirm.h"
 #include "daemon/scan/index.h"
+#include "daemon/scan/modified.h"
 #include "daemon/scan/news.h"
 #include "daemon/scan/survey.h"
+#include "daemon/scan/tickets.h"
 #include "daemon/scan/watch.h"
 
 enum {
@@ -23,11 +25,8 @@ enum {
 	UNPUBLISHED = 64,
 };
 
-struct ticket {
-	struct ticket *next;
-	scan_done_fn *done;
-	void *context;
-};
+/* We are ending, or without memory. */
+static const struct scan_result no_result;
 
 struct scan {
 	struct daemon *daemon;
@@ -49,8 +48,9 @@ struct scan {
 	struct kp_diag diag;
 	struct ticket *served, *waiting; /* by the one under way, by the next */
 	struct news news;		 /* since it was last told */
-	json_t *attempts;		 /* name -> how often a worker was lost */
-	size_t unpublished;		 /* verdicts */
+	struct modified modified;
+	json_t *attempts;   /* name -> how often a worker was lost */
+	size_t unpublished; /* verdicts */
 };
 
 /* ---- results ---- */
@@ -61,32 +61,15 @@ void scan_note_change(struct scan *scan, const struct kp_change *change)
 		news_put(scan->news.added, change->plugin);
 	if (change->is_gone)
 		news_put(scan->news.removed, change->plugin);
-}
-
-/* We are ending: there is no result. */
-static void tell_none(struct ticket *ticket)
-{
-	const struct scan_result none = {NULL, NULL, NULL};
-	while (ticket) {
-		struct ticket *next = ticket->next;
-		ticket->done(ticket->context, &none);
-		free(ticket);
-		ticket = next;
-	}
+	if (change->is_gone)
+		modified_forget(&scan->modified, change->plugin);
 }
 
 static void tell(struct scan *scan)
 {
 	struct scan_result result = news_take(&scan->news);
-	struct ticket *ticket = scan->served;
 
-	scan->served = NULL;
-	while (ticket) {
-		struct ticket *next = ticket->next;
-		ticket->done(ticket->context, &result);
-		free(ticket);
-		ticket = next;
-	}
+	tickets_answer(&scan->served, &result);
 	news_taken_finish(&result);
 }
 
@@ -181,6 +164,7 @@ void scan_take_verdict(void *context, const char *plugin, const char *manifest_d
 		kp_verdict_finish(verdict);
 		return;
 	}
+	modified_tell(&scan->modified, scan->daemon, plugin, verdict);
 	if (kp_registry_apply(scan->daemon->registry, plugin, manifest_digest, verdict,
 		    daemon_now(), &diag) < 0)
 		log_diag(&scan->daemon->log, LOG_ERROR, &diag);
@@ -204,15 +188,20 @@ static void end(struct scan *scan)
 	daemon_changed(scan->daemon);
 }
 
-static void on_stale(void *context, const char *const *plugins, size_t count)
+static void on_stale(void *context, const struct stale_plugin *plugins, size_t count)
 {
 	struct scan *scan = context;
 	struct kp_diag diag;
 	bool found = false;
 
 	/* However many have changed, all states are worked out once. */
-	for (size_t i = 0; i < count && !scan->closing; i++)
-		found |= kp_registry_again(scan->daemon->registry, plugins[i]);
+	for (size_t i = 0; i < count && !scan->closing; i++) {
+		const struct stale_plugin *plugin = &plugins[i];
+		if (plugin->path)
+			modified_note(&scan->modified, scan->daemon, plugin->name,
+				plugin->path);
+		found |= kp_registry_again(scan->daemon->registry, plugin->name);
+	}
 	if (found && update(scan, NULL, false, &diag) < 0)
 		log_diag(&scan->daemon->log, LOG_ERROR, &diag);
 	end(scan);
@@ -312,14 +301,9 @@ static void begin(struct scan *scan, bool only_stat)
 
 void scan_request(struct scan *scan, scan_done_fn *done, void *context)
 {
-	if (done) {
-		struct ticket *ticket = malloc(sizeof(*ticket));
-		if (!ticket) {
-			done(context, &(struct scan_result){NULL, NULL, NULL});
-			return;
-		}
-		*ticket = (struct ticket){scan->waiting, done, context};
-		scan->waiting = ticket;
+	if (done && tickets_add(&scan->waiting, done, context) < 0) {
+		done(context, &no_result);
+		return;
 	}
 	scan->wanted = true;
 	if (!scan->busy && !scan->closing)
@@ -412,7 +396,8 @@ struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 		return NULL;
 	}
 	scan->attempts = json_object();
-	if (news_init(&scan->news) < 0 || !scan->attempts) {
+	if (news_init(&scan->news) < 0 || modified_init(&scan->modified) < 0 ||
+		!scan->attempts) {
 		scan_free(scan);
 		kp_diag_no_memory(diag);
 		return NULL;
@@ -435,13 +420,14 @@ void scan_free(struct scan *scan)
 {
 	if (!scan)
 		return;
-	tell_none(scan->served);
-	tell_none(scan->waiting);
+	tickets_answer(&scan->served, &no_result);
+	tickets_answer(&scan->waiting, &no_result);
 	free(scan->dirs);
 	free(scan->store_dir);
 	index_free(scan->index);
 	survey_finish(&scan->survey);
 	news_finish(&scan->news);
+	modified_finish(&scan->modified);
 	json_decref(scan->attempts);
 	free(scan);
 }

@@ -13,7 +13,7 @@ struct stale {
 		char *plugin;
 		struct trace *trace;
 	} * items;
-	const char **names; /* of those that changed: room for all */
+	struct stale_plugin *changed; /* room for all */
 	stale_done_fn *done;
 	void *context;
 };
@@ -37,7 +37,7 @@ void stale_free(struct stale *stale)
 		trace_unref(stale->items[i].trace);
 	}
 	free(stale->items);
-	free(stale->names);
+	free(stale->changed);
 	free(stale);
 }
 
@@ -49,10 +49,10 @@ int stale_add(struct stale *stale, const char *plugin, struct trace *trace)
 	if (!items)
 		return -1;
 	stale->items = items;
-	void *names = reallocarray(stale->names, count, sizeof(*stale->names));
-	if (!names)
+	void *changed = reallocarray(stale->changed, count, sizeof(*stale->changed));
+	if (!changed)
 		return -1;
-	stale->names = names;
+	stale->changed = changed;
 	stale->items[count - 1].plugin = strdup(plugin);
 	if (!stale->items[count - 1].plugin)
 		return -1;
@@ -67,14 +67,16 @@ static void work(struct lane_job *job)
 
 	for (size_t i = 0; i < stale->count; i++)
 		if (!trace_holds(stale->items[i].trace))
-			stale->names[stale->found++] = stale->items[i].plugin;
+			stale->changed[stale->found++] =
+				(struct stale_plugin){stale->items[i].plugin,
+					trace_modified(stale->items[i].trace)};
 }
 
 static void worked(struct lane_job *job)
 {
 	struct stale *stale = stale_of(job);
 
-	stale->done(stale->context, stale->names, stale->found);
+	stale->done(stale->context, stale->changed, stale->found);
 	stale_free(stale);
 }
 

@@ -11,8 +11,14 @@
 
 struct stale;
 
-/* Called in the loop thread, once; names are valid in the call. */
-typedef void stale_done_fn(void *context, const char *const *plugins, size_t count);
+/* A plugin whose files have changed; path: of one that was written to in place, or NULL.
+ */
+struct stale_plugin {
+	const char *name, *path;
+};
+/* Called in the loop thread, once; texts are valid in the call. */
+typedef void stale_done_fn(
+	void *context, const struct stale_plugin *plugins, size_t count);
 
 struct stale *stale_new(void);
 /* Adds a plugin: copies the name, takes a reference. */

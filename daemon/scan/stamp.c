@@ -139,6 +139,23 @@ bool trace_holds(const struct trace *trace)
 	return true;
 }
 
+const char *trace_modified(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->count; i++) {
+		const struct stamp *was = &trace->items[i].stamp;
+		struct stamp now;
+		struct stat st;
+		if (!was->exists || stat(trace->items[i].path, &st) < 0 ||
+			!S_ISREG(st.st_mode))
+			continue;
+		stamp_from_stat(&st, &now);
+		if (now.dev == was->dev && now.ino == was->ino &&
+			(now.size != was->size || now.mtime != was->mtime))
+			return trace->items[i].path;
+	}
+	return NULL;
+}
+
 bool trace_names_hold(const struct trace *trace)
 {
 	for (size_t i = 0; i < trace->count; i++) {

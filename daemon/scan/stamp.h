@@ -55,6 +55,11 @@ int trace_add(struct trace *trace, const char *path, const struct stamp *stamp)
 	__attribute__((warn_unused_result));
 /* Is every file as it was? Blocks. */
 bool trace_holds(const struct trace *trace);
+/*
+ * The first regular file that is the same one with another content by its time or size:
+ * somebody wrote to it. NULL: none. Blocks.
+ */
+const char *trace_modified(const struct trace *trace);
 /* Is every file there that was, and no other? Blocks. */
 bool trace_names_hold(const struct trace *trace);
 
