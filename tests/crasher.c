@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { N = 4, WAITS = 10 };
@@ -28,8 +29,8 @@ static struct sigaction earlier;
 
 static int64_t shape[] = {N}, strides[] = {1};
 
-/* A call of the site with this in x. */
-static int call(struct kp_site *at, float what)
+/* A call of the site with this in x; *got is what it gave. */
+static int call_for(struct kp_site *at, float what, float *got)
 {
 	float x[N] = {what, what, what, what}, y[N] = {0};
 	struct kp_tensor tensors[] = {
@@ -45,8 +46,18 @@ static int call(struct kp_site *at, float what)
 	made.tensors = both;
 	made.n_tensors = 2;
 	int status = kp_run(at, &made);
-	if (status == KP_OK) /* a second one is inline where it may be */
-		printf("%g\n", (double)y[0]);
+	*got = y[0];
+	return status;
+}
+
+/* The same, and says so. */
+static int call(struct kp_site *at, float what)
+{
+	float got;
+	int status = call_for(at, what, &got);
+
+	if (status == KP_OK)
+		printf("%g\n", (double)got);
 	else
 		printf("status %d\n", status);
 	fflush(stdout);
@@ -156,9 +167,48 @@ static void harm_outside(void)
 	*(volatile int *)16 = 1;
 }
 
+/* Calls with this until the kernel that does harm answers. */
+static void call_until(float what)
+{
+	float got = 0;
+
+	while (call_for(site, what, &got) != KP_OK || got != 100 + what)
+		usleep(1000);
+	printf("%g\n", (double)got);
+}
+
+/* How many of the calls of three seconds fail. */
+static void count_failures(float what)
+{
+	struct timespec start, now;
+	int failures = 0;
+	float got;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		failures += call_for(site, what, &got) != KP_OK;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec - start.tv_sec < 3);
+	printf("%d failures\n", failures);
+}
+
+static void show_why(void)
+{
+	char *why = kp_site_why(site, NULL, NULL);
+
+	printf("%s\n", strstr(why ? why : "", "circuit_open") ? "circuit_open" : "closed");
+	kp_free(why);
+}
+
 static void step(const char *name)
 {
-	if (strcmp(name, "outside") == 0)
+	if (strcmp(name, "until") == 0)
+		call_until((float)atof(argument));
+	else if (strcmp(name, "count") == 0)
+		count_failures((float)atof(argument));
+	else if (strcmp(name, "why") == 0)
+		show_why();
+	else if (strcmp(name, "outside") == 0)
 		harm_outside();
 	else if (strcmp(name, "abort") == 0)
 		abort();

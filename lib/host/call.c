@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lib/host/breaker.h"
 #include "lib/host/fault.h"
 #include "lib/host/plan.h"
 #include "lib/host/profile.h"
@@ -77,8 +78,9 @@ static int explain_lost(const struct kp_inner_site *site, struct kp_error *error
 		site->device->device.type);
 }
 
-const struct kp_inner_rung *kp_call_find(
-	struct kp_inner_site *site, const struct kp_call *call, int *status)
+/* trial: a breaker whose kernel this call may run, or NULL. */
+static const struct kp_inner_rung *find(struct kp_inner_site *site,
+	const struct kp_call *call, const struct kp_breaker *trial, int *status)
 {
 	uint64_t now = __atomic_load_n(site->front.now, __ATOMIC_ACQUIRE);
 	int64_t dims[KP_FAMILY_DIMS];
@@ -96,7 +98,13 @@ const struct kp_inner_rung *kp_call_find(
 		rung = kp_resolve(site, known, &diag);
 	if (!rung)
 		*status = kp_fault(call->error, &diag);
-	return rung;
+	return rung && trial ? kp_resolve_anew(site, known, rung) : rung;
+}
+
+const struct kp_inner_rung *kp_call_find(
+	struct kp_inner_site *site, const struct kp_call *call, int *status)
+{
+	return find(site, call, NULL, status);
 }
 
 /* ---- what a kernel needs ----------------------------------------------------------- */
@@ -219,16 +227,27 @@ static int run_rung(struct kp_inner_site *site, const struct kp_inner_rung *rung
 	return status;
 }
 
+/* What the status means for the device, and for the caller. */
+static int settle(struct kp_inner_site *site, const struct kp_call *call, int status)
+{
+	if (status == KP_DEVICE_LOST)
+		(void)kp_device_lost(site->handle, site->device->id);
+	if (call->error && KP_COVERS(call->error, text))
+		return kp_error_settle(call->error, status);
+	return kp_status_known(status);
+}
+
 static int run_whole(struct kp_inner_site *site, struct kp_call *call)
 {
 	int status = KP_OK;
-	const struct kp_inner_rung *rung = kp_call_find(site, call, &status);
+	struct kp_breaker *trial = kp_breaker_try(site);
+	const struct kp_inner_rung *rung = find(site, call, trial, &status);
 
-	if (!rung)
-		return status;
-	status = run_rung(
-		site, rung, call, __atomic_load_n(&site->decided, __ATOMIC_RELAXED));
-	return status == KP_OK ? KP_OK : kp_run_failed(&site->front, call, status);
+	if (rung)
+		status = run_rung(site, rung, call,
+			__atomic_load_n(&site->decided, __ATOMIC_RELAXED));
+	kp_breaker_settle(site, rung, trial, status);
+	return !rung || status == KP_OK ? status : settle(site, call, status);
 }
 
 int kp_run_slow(struct kp_site *front, struct kp_call *call)
@@ -245,13 +264,12 @@ int kp_run_slow(struct kp_site *front, struct kp_call *call)
 	return status;
 }
 
+/* After an inline call: the site has run one kernel only, as a rule since long ago. */
 int kp_run_failed(struct kp_site *front, const struct kp_call *call, int status)
 {
 	struct kp_inner_site *site = kp_site_inner(front);
+	const struct kp_rung *rung = __atomic_load_n(&front->rung, __ATOMIC_RELAXED);
 
-	if (status == KP_DEVICE_LOST)
-		(void)kp_device_lost(site->handle, site->device->id);
-	if (call->error && KP_COVERS(call->error, text))
-		return kp_error_settle(call->error, status);
-	return kp_status_known(status);
+	kp_breaker_settle(site, (const struct kp_inner_rung *)rung, NULL, status);
+	return settle(site, call, status);
 }

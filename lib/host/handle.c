@@ -239,6 +239,7 @@ static struct kp_handle *handle_new(const struct kp_options *options)
 	handle->environment.level = KP_LOG_NONE;
 	kp_exclude_init(&handle->exclude);
 	kp_reports_init(&handle->reports);
+	kp_breakers_init(&handle->breakers);
 	(void)pthread_mutex_init(&handle->sites_lock, NULL);
 	(void)pthread_mutex_init(&handle->lock, NULL);
 	return handle;
@@ -375,6 +376,7 @@ void kp_close(struct kp_handle *handle)
 	kp_profilers_free(handle);
 	free_devices(handle->devices);
 	kp_exclude_finish(&handle->exclude);
+	kp_breakers_finish(&handle->breakers);
 	kp_environment_finish(&handle->environment);
 	free(handle->bits);
 	(void)pthread_mutex_destroy(&handle->sites_lock);

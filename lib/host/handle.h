@@ -12,6 +12,7 @@
 
 #include "kplug/host.h"
 #include "lib/host/attach.h"
+#include "lib/host/breaker.h"
 #include "lib/host/contract.h"
 #include "lib/host/environment.h"
 #include "lib/host/exclude.h"
@@ -49,6 +50,7 @@ struct kp_handle {
 	uint64_t *bits;	  /* at_step: as of the step, under lock */
 	struct kp_exclude exclude;
 	struct kp_reports reports;
+	struct kp_breakers breakers;
 	const struct kp_profiler *profiler; /* atomic; all that were set are kept */
 
 	pthread_mutex_t sites_lock;

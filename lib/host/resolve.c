@@ -25,7 +25,9 @@ static bool is_off_here(const struct kp_inner_site *site, const struct kp_sight 
 	struct kp_diag why;
 
 	if (!kp_exclude_has(&site->handle->exclude, &sight->table, kernel, site->device,
-		    off ? &why : NULL))
+		    off ? &why : NULL) &&
+		!kp_breaker_is_open(&site->handle->breakers, &sight->table, kernel,
+			site->device, off ? &why : NULL))
 		return false;
 	if (off) {
 		*off = (struct kp_off){.code = why.code, .source = "process"};
@@ -200,6 +202,7 @@ static bool has_one(const struct kp_inner_site *site)
 static bool is_inline(const struct kp_inner_site *site, const struct kp_inner_rung *rung)
 {
 	return has_one(site) && site->flags & KP_SITE_CHECKED &&
+	       !kp_breakers_watch(&site->handle->breakers, site->request.operation) &&
 	       !kp_guard_is_on(&site->guard) &&
 	       !__atomic_load_n(&site->handle->profiler, __ATOMIC_RELAXED) &&
 	       !kp_rung_is_slow(rung) && !kp_device_is_lost(site->device);
@@ -337,6 +340,20 @@ const struct kp_inner_rung *kp_resolve(
 		return rung;
 	(void)pthread_mutex_lock(&site->lock);
 	rung = site->sight ? decide(site, dims, choice, diag) : NULL;
+	(void)pthread_mutex_unlock(&site->lock);
+	return rung;
+}
+
+const struct kp_inner_rung *kp_resolve_anew(struct kp_inner_site *site,
+	const int64_t *dims, const struct kp_inner_rung *instead)
+{
+	const char *choice = thread_choice(site);
+	const struct kp_inner_rung *rung;
+	struct kp_diag why;
+
+	(void)pthread_mutex_lock(&site->lock);
+	if (!site->sight || kp_resolve_choose(site, dims, choice, &rung, &why) < 0)
+		rung = instead;
 	(void)pthread_mutex_unlock(&site->lock);
 	return rung;
 }

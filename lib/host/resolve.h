@@ -23,6 +23,13 @@ int kp_resolve_refresh(struct kp_inner_site *site, uint64_t now, bool *changed,
 const struct kp_inner_rung *kp_resolve(
 	struct kp_inner_site *site, const int64_t *dims, struct kp_diag *diag);
 
+/*
+ * Decides for one call of this thread alone, which tries what is left out for others;
+ * nothing is kept. `instead` where that fails.
+ */
+const struct kp_inner_rung *kp_resolve_anew(struct kp_inner_site *site,
+	const int64_t *dims, const struct kp_inner_rung *instead);
+
 /* Is it off for this site, beyond the table? For overlays of other requests, too. */
 bool kp_resolve_is_off(const struct kp_inner_site *site, const struct kp_sight *sight,
 	size_t kernel, struct kp_off *off);
