@@ -84,8 +84,9 @@ static int take_socket(
 	return 0;
 }
 
-static int serve(struct options *options)
+static int serve(const struct options *told)
 {
+	struct options options = *told; /* with the socket, while it lives */
 	struct daemon *daemon = calloc(1, sizeof(*daemon));
 	struct passed passed;
 	struct kp_diag diag;
@@ -96,9 +97,9 @@ static int serve(struct options *options)
 		complain(&diag);
 		return EXIT_FAILURE;
 	}
-	int result = take_socket(options, &passed, &diag);
+	int result = take_socket(&options, &passed, &diag);
 	if (result == 0)
-		result = daemon_start(daemon, options, &diag);
+		result = daemon_start(daemon, &options, &diag);
 	if (result < 0) {
 		complain(&diag);
 		status = result == DAEMON_MISCONFIGURED ? EXIT_CONFIG : EXIT_FAILURE;
@@ -109,7 +110,7 @@ static int serve(struct options *options)
 	return status;
 }
 
-static int act(struct options *options)
+static int act(const struct options *options)
 {
 	switch (options->action) {
 	case OPTIONS_HELP:

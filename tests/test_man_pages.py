@@ -19,8 +19,8 @@ OTHERS = {
     "cc(1)", "dlopen(3)", "elf(5)", "environ(7)", "getauxval(3)", "groups(1)", "ldconfig(8)",
     "pkg-config(1)", "secure_getenv(3)", "signal(7)", "systemctl(1)", "systemd.exec(5)",
     "systemd.socket(5)", "systemd.unit(5)", "journalctl(1)", "unix(7)", "units(7)",
-    "sd_listen_fds(3)", "sd_notify(3)", "systemd(1)", "setuid(2)", "sigaction(2)", "fork(2)", "python3(1)", "bash(1)", "zsh(1)",
-    "fish(1)", "abort(3)",
+    "sd_listen_fds(3)", "sd_notify(3)", "systemd(1)", "setuid(2)", "sigaction(2)", "fork(2)",
+    "python3(1)", "bash(1)", "zsh(1)", "fish(1)", "abort(3)",
 }
 
 

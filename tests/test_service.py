@@ -167,6 +167,14 @@ class Service(unittest.TestCase):
         self.machine.run("systemctl", "reload", "plugind.service")
         self.assertEqual((self.state_of("slow"), self.state()), ("failed", "active"))
 
+    def test_a_reload_may_take_longer_than_a_start(self):
+        self.machine.drop_in("hasty", "[Service]\nTimeoutStartSec=1s\n")
+        self.machine.start()
+        self.machine.add("slow", before=HANG, manifest={"timeout_ms": 2500})
+        self.machine.run("systemctl", "reload", "plugind.service")
+        self.assertEqual((self.state_of("slow"), self.state()), ("failed", "active"))
+        self.assertEqual(self.machine.show("ReloadResult"), "success")
+
     def test_systemd_sees_a_reload_that_it_has_not_asked_for(self):
         self.machine.start()
         self.machine.plugins()

@@ -7,12 +7,12 @@ import unittest
 from harness import HANG, wait_until
 from machine import SOCKET, Machine
 
-# What a plugin takes until the kernel ends it, a page after the other.
+# What a plugin takes until the kernel ends it; a machine without bounds survives it.
 GLUTTON = """
 #include <string.h>
 __attribute__((constructor)) static void eat(void)
 {
-	for (;;) {
+	for (int i = 0; i < 1024; i++) {
 		char *more = malloc(1 << 20);
 		if (more)
 			memset(more, 1, 1 << 20);
@@ -20,6 +20,7 @@ __attribute__((constructor)) static void eat(void)
 }
 """
 MEMORY = "[Service]\nMemoryMax=192M\nMemorySwapMax=0\n"
+CONTROLLER = "test -d /sys/fs/cgroup/memory || grep -q memory /sys/fs/cgroup/cgroup.controllers"
 
 
 class Harm(unittest.TestCase):
@@ -59,6 +60,10 @@ class Harm(unittest.TestCase):
         return int(listed)
 
     def test_a_worker_that_takes_all_memory_is_its_plugins_failure_alone(self):
+        if self.machine.run("sh", "-c", CONTROLLER, check=False).returncode != 0:
+            self.skipTest("no control group bounds memory here")
+        # What systemd does of a group it knows only where there is one hierarchy.
+        self.assertEqual(self.machine.show("OOMPolicy"), "continue")
         self.machine.drop_in("memory", MEMORY)
         self.machine.add("glutton", before=GLUTTON)
         pid = self.start()
