@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The Python module of the source tree with the library of the build: import kplug here.
 
-    from python_module import Attached, kplug, needs_library
+    from python_module import Attached, kplug
 
-    @needs_library
     class Something(Attached):     # self.daemon, self.k
         ...
 """
@@ -18,18 +17,30 @@ from harness import BUILD, PATIENCE_S, ROOT, SANITIZER, Daemon
 PACKAGE = os.path.join(ROOT, "lib", "python")
 LIBRARY = os.path.join(BUILD, "libkplug.so.0")
 
-# The runtime of these two has to be there before the interpreter is.
-ALONE = SANITIZER in ("address", "thread")
-needs_library = unittest.skipIf(ALONE, "a sanitizer's library needs its own interpreter")
-
 # For a process of its own.
 ENVIRONMENT = {"PYTHONPATH": PACKAGE, "KPLUG_LIBRARY": LIBRARY}
 
+# The runtime of these has to be there before the interpreter, whose memory is not freed.
+RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
+if SANITIZER in RUNTIMES:
+    told = subprocess.run(
+        ["gcc", f"-print-file-name={RUNTIMES[SANITIZER]}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ENVIRONMENT["LD_PRELOAD"] = told.stdout.strip()
+    ENVIRONMENT["PYTHONMALLOC"] = "malloc"
+    ENVIRONMENT["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    # A child of an interpreter has threads of its own.
+    ENVIRONMENT["TSAN_OPTIONS"] = os.environ.get("TSAN_OPTIONS", "") + ":die_after_fork=0"
+    if "LD_PRELOAD" not in os.environ:
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **ENVIRONMENT})
+
 sys.path.insert(0, PACKAGE)
 os.environ["KPLUG_LIBRARY"] = LIBRARY
-kplug = None
-if not ALONE:
-    import kplug  # pylint: disable=wrong-import-position
+
+import kplug  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def python(program, *arguments, env=None, flags=(), timeout=PATIENCE_S):

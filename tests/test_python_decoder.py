@@ -8,13 +8,12 @@ import tempfile
 import unittest
 
 from harness import BUILD, PATIENCE_S, ROOT, Daemon
-from python_module import ENVIRONMENT, needs_library
+from python_module import ENVIRONMENT
 
 EXAMPLES = os.path.join(ROOT, "tests", "examples")
 PYTHON = ["/usr/bin/python3", os.path.join(EXAMPLES, "decoder.py")]
 
 
-@needs_library
 class Decoder(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -5,7 +5,7 @@ import unittest
 
 import numpy
 
-from python_module import Attached, kplug, needs_library
+from python_module import Attached, kplug
 
 
 def floats(*shape, seed=1):
@@ -40,7 +40,6 @@ def decode(q, k_pages, v_pages, table, lens, scale):
     return out
 
 
-@needs_library
 class Families(Attached):
     def sites(self, operation, **options):
         """One for each kernel that may run here."""
@@ -122,7 +121,6 @@ class Families(Attached):
             self.near(c.float32(), a @ b, 1e-2)
 
 
-@needs_library
 class Bits(unittest.TestCase):
     def test_float32_becomes_the_nearest_bf16(self):
         values = numpy.array(

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from harness import ROOT, Daemon
-from python_module import LIBRARY, PACKAGE, kplug, needs_library, python
+from python_module import LIBRARY, PACKAGE, kplug, python
 
 SAY = "import kplug; print(kplug._library.lib._name)"
 CALL = """
@@ -34,7 +34,6 @@ class Place(unittest.TestCase):
         return target
 
 
-@needs_library
 class Installed(Place):
     def pip(self, *words):
         done = subprocess.run(
@@ -173,7 +172,6 @@ class Source(Place):
                 with open(os.path.join(PACKAGE, "kplug", name), encoding="utf-8") as file:
                     ast.parse(file.read(), name, feature_version=(3, 9))
 
-    @needs_library
     def test_whatever_it_shows_has_a_sentence(self):
         for name in kplug.__all__:
             thing = getattr(kplug, name)

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from harness import ROOT
-from python_module import kplug, needs_library
+from python_module import kplug
 
 INCLUDE = os.path.join(ROOT, "lib", "include")
 
@@ -46,7 +46,6 @@ def members(header):
     return found
 
 
-@needs_library
 class Layout(unittest.TestCase):
     def setUp(self):
         self.layout = kplug._layout

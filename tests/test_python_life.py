@@ -10,7 +10,7 @@ import weakref
 import numpy
 
 from harness import LONG, PATIENCE_S, kernel
-from python_module import Attached, kplug, needs_library, python
+from python_module import Attached, kplug, python
 
 X = numpy.arange(1, 65, dtype=numpy.float32)
 
@@ -95,7 +95,6 @@ assert site(x)[0] == 9
 """
 
 
-@needs_library
 class Ends(Attached):
     def ends(self, program, **options):
         done = python(BEGIN + program, self.daemon.socket, flags=["-X", "dev"], **options)
@@ -125,7 +124,6 @@ print(said)
         self.assertRegex(said, r"^\[\(1, .*refrence")
 
 
-@needs_library
 class Threads(Attached):
     def test_threads_share_a_site_while_its_kernels_change(self):
         site = self.k.site("elementwise/square")
@@ -219,7 +217,6 @@ class Threads(Attached):
         self.assertFalse(caller.is_alive())
 
 
-@needs_library
 class Garbage(Attached):
     def test_arrays_are_let_go_after_a_call_and_after_an_error(self):
         site = self.k.site("elementwise/square")
@@ -289,7 +286,6 @@ class Garbage(Attached):
         self.assertLess(len(self.k._core._things), 5)
 
 
-@needs_library
 class Holding(Attached):
     def test_a_weight_is_an_argument_and_holds_its_kernel(self):
         site = self.k.site("gemm/mm")

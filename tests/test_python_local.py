@@ -6,12 +6,11 @@ import unittest
 
 import numpy
 
-from python_module import Attached, kplug, needs_library
+from python_module import Attached, kplug
 
 X = numpy.arange(1, 5, dtype=numpy.float32)
 
 
-@needs_library
 class Local(Attached):
     def setUp(self):
         super().setUp()

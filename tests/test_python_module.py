@@ -8,7 +8,7 @@ import unittest
 import numpy
 
 from harness import kernel
-from python_module import Attached, kplug, needs_library
+from python_module import Attached, kplug
 
 ONE = numpy.ones(4, numpy.float32)
 
@@ -17,7 +17,6 @@ def giving(value):
     return f"((float *)call->tensors[1]->data)[0] = {value};"
 
 
-@needs_library
 class Following(Attached):
     """What an operator decides, while the application runs."""
 
@@ -111,7 +110,6 @@ class Following(Attached):
             self.assertEqual(self.k.fingerprint(device), wanted)
 
 
-@needs_library
 class Reasons(Attached):
     def test_why_prints_what_pluginctl_prints(self):
         for operation in ("gemm/mm", "norm/rms", "attention/decode"):
@@ -178,7 +176,6 @@ class Reasons(Attached):
             self.assertNotIn(bad, str(kplug.Why(json.dumps(reply))))
 
 
-@needs_library
 class Arrays(Attached):
     class Producer:
         """Somebody else's array: DLPack and nothing more."""
@@ -263,7 +260,6 @@ class Arrays(Attached):
                 self.mm(*arguments, **named)
 
 
-@needs_library
 class Errors(Attached):
     def test_the_library_says_what_is_wrong(self):
         mm = self.k.site("gemm/mm", ranges={"m": (1, 8)})

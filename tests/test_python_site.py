@@ -7,12 +7,11 @@ import unittest
 import numpy
 
 from harness import kernel
-from python_module import Attached, kplug, needs_library
+from python_module import Attached, kplug
 
 X = numpy.arange(1, 5, dtype=numpy.float32)
 
 
-@needs_library
 class Options(Attached):
     def test_a_stable_site_has_one_kernel_over_its_range_or_none(self):
         def small(x, y):
@@ -75,7 +74,6 @@ class Options(Attached):
                 use()
 
 
-@needs_library
 class Undescribed(Attached):
     """An operation that kernels have and no family describes."""
 
@@ -106,7 +104,6 @@ class Undescribed(Attached):
                 use()
 
 
-@needs_library
 class Planned(Attached):
     """A kernel that plans: in C terms, by the module's own structs."""
 

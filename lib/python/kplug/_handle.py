@@ -279,9 +279,9 @@ class Handle:
         """A function as a kernel of this process alone, local/NAME; also a decorator.
 
         It is called with the arrays of all roles in the family's order (None: absent),
-        the attributes by name, and writes its results into the arrays; bf16 and f8 are
-        kplug.Tensor. They are valid until it returns. What it raises is raised where the site was called, as __cause__
-        of kplug.Failed.
+        the attributes by name, and writes its results into the arrays, which are valid
+        until it returns; bf16 and f8 are kplug.Tensor. What it raises is the __cause__ of
+        the kplug.Failed where the site was called.
 
             @k.local("norm/rms", priority=19)
             def rms(x, weight, y, *, eps):
