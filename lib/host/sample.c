@@ -66,7 +66,7 @@ bool kp_sample_like(struct kp_sample *sample, const struct kp_sample_tensor *fro
 /* The call's index for one of the sample's. */
 static int64_t index_of(const struct kp_sample *sample, size_t role, size_t d, int64_t i)
 {
-	int dim = sample->check->roles[role].dims[d];
+	int8_t dim = sample->check->roles[role].dims[d];
 
 	return dim >= 0 && sample->slices.of[dim] ? sample->slices.of[dim][i] : i;
 }
@@ -125,7 +125,7 @@ static int check_size(const struct kp_sample *sample, const struct kp_tensor *te
 	double count = 1;
 
 	for (int32_t d = 0; d < tensor->ndim; d++) {
-		int dim = sample->check->roles[role].dims[d];
+		int8_t dim = sample->check->roles[role].dims[d];
 		count *= (double)(dim >= 0 ? sample->slices.extents[dim]
 					   : tensor->shape[d]);
 	}

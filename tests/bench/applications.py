@@ -61,6 +61,14 @@ def storming(scenes):
     return Result(unit, *zip(*[(float(a), float(b)) for a, b in lines]), commands=[command])
 
 
+def guarding(scenes):
+    """Calls of which one in a thousand is compared with the reference, against none."""
+    with machine() as daemon:
+        command = [driver("guard"), str(scenes.pairs), daemon.socket, "1000"]
+        (unit,), *lines = run(command)
+    return Result(unit, *zip(*[(float(a), float(b)) for a, b in lines]), commands=[command])
+
+
 def memory(_):
     """What each application adds to plugind's own memory."""
     with machine() as daemon:
