@@ -59,15 +59,21 @@ static void add_fallback(struct grid *grid, const json_t *fallback)
 			field_text(fallback, "kernel", "?"), why ? why : "?");
 }
 
+static void add_signature(
+	const struct session *session, struct grid *grid, const json_t *reply)
+{
+	const char *signature = field_text(reply, "signature", NULL);
+	bool given = arguments_has(&session->arguments, "sig");
+	if (signature)
+		grid_pair(grid, "signature", "%s%s", signature,
+			given ? "" : " (the family's defaults)");
+}
+
 static int put_decision(const struct session *session, const json_t *reply)
 {
 	struct grid grid = {.columns = grid_pairs, .n_columns = 2, .indent = 2};
-	const char *signature = field_text(reply, "signature", NULL);
-	bool given = arguments_has(&session->arguments, "sig");
 	add_rank(&grid, json_object_get(reply, "rank"));
-	if (signature)
-		grid_pair(&grid, "signature", "%s%s", signature,
-			given ? "" : " (the family's defaults)");
+	add_signature(session, &grid, reply);
 	field_pair_text(&grid, "device", reply, "device");
 	add_override(&grid, json_object_get(reply, "override"));
 	add_fallback(&grid, json_object_get(reply, "fallback_from"));
@@ -139,7 +145,7 @@ static int put_why(const struct session *session, const json_t *reply)
 		output_line(&session->output, TONE_WARN, "no kernel of %s is eligible",
 			field_text(reply, "operation", "?"));
 		struct grid grid = {.columns = grid_pairs, .n_columns = 2, .indent = 2};
-		field_pair_text(&grid, "signature", reply, "signature");
+		add_signature(session, &grid, reply);
 		field_pair_list(&grid, "pending", reply, "pending");
 		field_pair_warnings(&grid, reply);
 		status = grid_print(&grid, &session->output);

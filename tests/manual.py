@@ -4,12 +4,17 @@
 import os
 import subprocess
 import time
+import unittest
 
 import mdoc
 import transcript
-from sandbox import BUILD, ROOT
+from sandbox import BUILD, ROOT, Sandbox
 
 PATIENCE_S = 60
+# What README asks of the whole machine is there already.
+PRELUDE = """sudo() { "$@"; }
+make() { case $1 in all|install) :;; *) command make "$@";; esac; }
+"""
 
 
 class Text:
@@ -95,7 +100,7 @@ def start(sandbox):
     return process
 
 
-def play(text, sandbox, prelude=""):
+def play(text, sandbox):
     """Runs the examples of a text for a user who has nothing yet; its steps, filled in."""
     sandbox.renew()
     home = sandbox.path("/home/you")
@@ -112,7 +117,9 @@ def play(text, sandbox, prelude=""):
         step.shown, step.command = step.command, sandbox.inside(step.command)
     daemon = None if text.notes.get("plugind") == "none" else start(sandbox)
     try:
-        transcript.run(steps, home, sandbox.environment(), prelude)
+        transcript.run(
+            steps, home, sandbox.environment(), "" if text.is_page else PRELUDE
+        )
     finally:
         if daemon:
             transcript.end(daemon)
@@ -129,3 +136,30 @@ def age(path):
     """As old as if it had been there before: a young file is waited for."""
     then = time.time() - 3600
     os.utime(path, (then, then))
+
+
+def is_usual():
+    """Are the kernels in the examples those that run here?"""
+    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        features = file.read().split()
+    return "avx2" in features and "fma" in features
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if os.environ.get("KPLUG_SANITIZER"):
+            raise unittest.SkipTest("examples are of a build without a sanitizer")
+        if not is_usual():
+            raise unittest.SkipTest("examples are of an x86-64 with AVX2")
+        cls.sandbox = Sandbox()
+        cls.addClassCleanup(cls.sandbox.close)
+        cls.masks = transcript.masks()
+
+    def check(self, name):
+        found = transcript.faults(play(Text(name), self.sandbox), self.masks)
+        if found:
+            self.fail(
+                f"{name}: {len(found)} examples are not as shown; if the program is right, "
+                f"run tests/write-examples {name}\n" + "\n\n".join(found)
+            )

@@ -179,6 +179,23 @@ class Protocol(Case):
     def test_every_method_has_its_paragraph(self):
         self.both_ways(self.declared("method"), self.heads(self.PAGE, "Fn"), "method", self.PAGE)
 
+    def test_every_method_is_among_those_of_its_role(self):
+        there = {}
+        for text in codes.sources().values():
+            there.update(re.findall(r'\{"(\w+)", ROLE_(\w+), \w+\}', text))
+        self.assertEqual(set(there), self.declared("method"))
+        title, written = "", {}
+        for _, line in mdoc.Page(self.PAGE).section("DESCRIPTION"):
+            title = line if line.startswith(".Ss ") else title
+            name = re.match(r"\.It Fn (\w+)", line)
+            role = re.match(r'\.\\" role: (\w+)', line)
+            if name:
+                last = name.group(1)
+                written[last] = (re.findall(r"\((\w+)\)", title) or ["observer"])[0].upper()
+            elif role:
+                written[last] = role.group(1).upper()
+        self.assertEqual(written, there)
+
     def test_every_error_has_its_paragraph(self):
         self.both_ways(self.declared("error"), self.heads(self.PAGE, "Er"), "error", self.PAGE)
 
@@ -212,6 +229,31 @@ class Headers(Case):
         text = "\n".join(line for _, line in page.section("DESCRIPTION"))
         written = set(re.findall(r"^\.Fn (kp_\w+)", text, re.MULTILINE))
         self.both_ways(there, written, "function of kplug/host.h", page.name + ", DESCRIPTION")
+
+    def test_the_synopsis_declares_what_the_header_does(self):
+        text, inside = ["#include <kplug/host.h>"], []
+        for _, line in mdoc.Page("kplug-host.3").section("SYNOPSIS"):
+            row = mdoc.words(line)
+            if row[:1] == [".Ft"]:
+                kind = " ".join(row[1:])
+            elif row[:1] == [".Fn"]:
+                text.append(f"{kind} {row[1]}({', '.join(row[2:]) or 'void'});")
+            elif row[:1] == [".Fo"]:
+                name, inside = row[1], []
+            elif row[:1] == [".Fa"]:
+                inside.append(row[1])
+            elif row[:1] == [".Fc"]:
+                text.append(f"{kind} {name}({', '.join(inside)});")
+        # A prototype that is not the header's is an error of the compiler.
+        done = subprocess.run(
+            ["cc", "-std=c11", "-fsyntax-only", "-I", os.path.join(ROOT, "lib", "include"), "-xc", "-"],
+            input="\n".join(text).replace("int kp_run(", "static inline int kp_run(") + "\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(done.stderr, "")
+        self.assertGreater(len(text), 30)
 
     def test_the_names_that_libkplug_exports_are_in_the_page(self):
         script = read("lib", "libkplug.map")

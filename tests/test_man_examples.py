@@ -1,41 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Every command in a manual page and in README is run, and its output compared.
+"""Every command in a manual page is run, and its output compared.
 
 `tests/write-examples [PAGE]...` puts what was printed into the pages.
 """
 
-import re
 import unittest
 
 import manual
 import mdoc
 import transcript
-from sandbox import Sandbox
-
-# What README asks of the whole machine is there already.
-PRELUDE = """sudo() { "$@"; }
-make() { case $1 in all|install) :;; *) command make "$@";; esac; }
-"""
 
 
-class Examples(unittest.TestCase):
-    maxDiff = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.sandbox = Sandbox()
-        cls.addClassCleanup(cls.sandbox.close)
-        cls.masks = transcript.masks()
-
-    def check(self, name):
-        text = manual.Text(name)
-        steps = manual.play(text, self.sandbox, "" if text.is_page else PRELUDE)
-        found = transcript.faults(steps, self.masks)
-        if found:
-            self.fail(
-                f"{name}: {len(found)} examples are not as shown; if the program is right, "
-                f"run tests/write-examples {name}\n" + "\n\n".join(found)
-            )
+class Examples(manual.Case):
+    pass
 
 
 def add(name):
@@ -45,25 +22,8 @@ def add(name):
     setattr(Examples, "test_examples_of_" + name.replace(".", "_").replace("-", "_"), test)
 
 
-TEXTS = [*mdoc.names(), "README"]
-for page in TEXTS:
+for page in mdoc.names():
     add(page)
-
-
-class Readme(unittest.TestCase):
-    # How a line begins that somebody would paste.
-    PROGRAM = re.compile(r"(?:pluginctl|plugind|build/|cp|echo|export|kill|pip|sudo|make|cc)\b")
-
-    def test_a_command_has_its_prompt_or_its_explanation(self):
-        for block in manual.Text("README").blocks:
-            if not any(line.startswith("$ ") for line in block.lines):
-                for line in block.lines:
-                    if self.PROGRAM.match(line):
-                        self.assertRegex(line, r"\S  +\S", f"README: {line}: nobody runs this")
-
-    def test_lines_fit_a_page(self):
-        for line in manual.Text("README").lines:
-            self.assertLessEqual(len(line.expandtabs(8)), 100, line)
 
 
 class Comparison(unittest.TestCase):

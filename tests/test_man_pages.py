@@ -63,6 +63,15 @@ class Pages(unittest.TestCase):
         ]
         self.assertEqual(rows, [], "\n".join(rows))
 
+    def test_a_literal_block_is_a_file_or_commands_that_are_run(self):
+        for page in self.pages:
+            for block in page.blocks:
+                self.assertTrue(
+                    block.file or any(line.startswith("$ ") for line in block.lines),
+                    f"man/{page.name}:{block.first}: nothing looks at this block: let it be "
+                    'commands, or say .\\" file: NAME before it and use that file',
+                )
+
     def test_every_reference_leads_to_a_page(self):
         ours = {re.sub(r"^(.*)\.(\d)$", r"\1(\2)", p.name) for p in self.pages}
         lost = [f"man/{p.name}:{n}: {ref} is no page of ours, nor in OTHERS of this test"

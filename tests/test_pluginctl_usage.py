@@ -159,7 +159,6 @@ class Usage(Case):
         (["mask", "..x"], "bad_name", "..x"),
         (["mask", "a/b"], "not_a_plugin", "a/b is a kernel"),
         (["unmask", "a/b"], "not_a_plugin", "pluginctl unmask a"),
-        (["retry", "a/b"], "not_a_plugin", "retried as a whole: pluginctl retry a"),
         (["reload", "a/b"], "not_a_plugin", "pluginctl reload a"),
         (["disable", "/k"], "empty_value", "the plugin has an empty value"),
         (["enable", "x86/"], "empty_value", "the kernel has an empty value"),
