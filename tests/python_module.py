@@ -32,8 +32,6 @@ if SANITIZER in RUNTIMES:
     ENVIRONMENT["LD_PRELOAD"] = told.stdout.strip()
     ENVIRONMENT["PYTHONMALLOC"] = "malloc"
     ENVIRONMENT["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    # A child of an interpreter has threads of its own.
-    ENVIRONMENT["TSAN_OPTIONS"] = os.environ.get("TSAN_OPTIONS", "") + ":die_after_fork=0"
     if "LD_PRELOAD" not in os.environ:
         os.execve(sys.executable, sys.orig_argv, {**os.environ, **ENVIRONMENT})
 

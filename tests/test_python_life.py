@@ -9,7 +9,7 @@ import weakref
 
 import numpy
 
-from harness import LONG, PATIENCE_S, kernel
+from harness import LONG, PATIENCE_S, SANITIZER, kernel
 from python_module import Attached, kplug, python
 
 X = numpy.arange(1, 65, dtype=numpy.float32)
@@ -105,6 +105,7 @@ class Ends(Attached):
             with self.subTest(name):
                 self.ends(program)
 
+    @unittest.skipIf(SANITIZER == "thread", "ThreadSanitizer knows no threads of a child")
     def test_a_child_gets_an_error_and_can_open_its_own(self):
         self.ends(FORK)
 
