@@ -161,7 +161,7 @@ static bool set_span(const struct kp_tensor *tensor, int64_t bytes, int64_t low,
 static bool is_extent(
 	const struct kp_check_role *role, size_t d, int64_t extent, int64_t *dims)
 {
-	int dim = role->dims[d];
+	const int8_t dim = role->dims[d];
 
 	if (dim < 0)
 		return extent == role->numbers[d];

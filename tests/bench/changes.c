@@ -274,7 +274,7 @@ static int storm(struct bench *bench, int pairs, const char *name)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 3 ? argv[1] : "";
-	int count = argc > 3 ? atoi(argv[2]) : 0;
+	int count = argc > 3 ? (int)strtol(argv[2], NULL, 10) : 0;
 	struct bench bench;
 	int result = 0;
 
