@@ -206,6 +206,15 @@ static int check_words(const struct arguments *arguments, struct kp_diag *diag)
 	return 0;
 }
 
+/* A command may have one of the same name, with a meaning of its own. */
+static bool is_offline(const struct option *option)
+{
+	for (const struct option *row = offline_options; row->name; row++)
+		if (row == option)
+			return true;
+	return false;
+}
+
 /* Options that only a private plugind can obey, and commands that it cannot do. */
 static int check_offline(const struct arguments *arguments, struct kp_diag *diag)
 {
@@ -221,11 +230,12 @@ static int check_offline(const struct arguments *arguments, struct kp_diag *diag
 				"give one of them");
 		return 0;
 	}
-	for (const struct option *option = offline_options; option->name; option++)
-		if (arguments_has(arguments, option->name))
-			return kp_diag_set(diag, "needs_offline", option->name,
+	for (size_t i = 0; i < arguments->n_given; i++)
+		if (is_offline(arguments->given[i].option))
+			return kp_diag_set(diag, "needs_offline",
+				arguments->given[i].option->name,
 				"--%s is for --offline; a plugind that runs has its own",
-				option->name);
+				arguments->given[i].option->name);
 	return 0;
 }
 

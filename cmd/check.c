@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/field.h"
-#include "cmd/grid.h"
+#include "cmd/findings.h"
 #include "cmd/sarif.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
@@ -134,103 +133,35 @@ static void tell_nothing(struct check *check)
 	kp_lint_add(&check->lint, check->session->arguments.words[0], &diag);
 }
 
-static void check_finish(struct check *check)
-{
-	for (size_t i = 0; i < check->n_plugins; i++) {
-		struct check_plugin *plugin = &check->plugins[i];
-		free(plugin->name);
-		free(plugin->library);
-		free(plugin->file);
-		json_decref(plugin->libraries);
-		if (plugin->has_note)
-			kp_note_finish(&plugin->note);
-	}
-	free(check->plugins);
-	kp_families_finish(&check->families);
-	check_files_finish(&check->files);
-	kp_lint_finish(&check->lint);
-}
-
 /* ---- telling --------------------------------------------------------------------- */
-
-static int verdict_of(const struct check *check)
-{
-	bool strict = arguments_has(&check->session->arguments, "strict");
-	bool bad = check->lint.counts[KP_SEVERITY_ERROR] > 0 ||
-		   (strict && check->lint.counts[KP_SEVERITY_WARNING] > 0);
-	return bad ? KP_EXIT_NO : KP_EXIT_OK;
-}
 
 static json_t *document(const struct check *check)
 {
-	const size_t *counts = check->lint.counts;
-	const json_t *findings = check->lint.findings;
-	return json_pack("{s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:I}",
-		"findings", findings ? json_incref((json_t *)findings) : json_array(),
-		"counts", "error", (json_int_t)counts[KP_SEVERITY_ERROR], "warning",
-		(json_int_t)counts[KP_SEVERITY_WARNING], "note",
-		(json_int_t)counts[KP_SEVERITY_NOTE], "checked", "manifests",
+	json_t *checked = json_pack("{s:{s:I, s:I, s:I, s:I}}", "checked", "manifests",
 		(json_int_t)check->counts[CHECK_MANIFEST], "notes",
 		(json_int_t)check->counts[CHECK_NOTE], "families",
 		(json_int_t)check->counts[CHECK_FAMILY], "libraries",
-		(json_int_t)check->counts[CHECK_LIBRARY], "dropped",
-		(json_int_t)check->lint.dropped);
-}
-
-static enum tone tone_of(const json_t *finding)
-{
-	return field_is(finding, "severity", "error")	  ? TONE_BAD
-	       : field_is(finding, "severity", "warning") ? TONE_WARN
-							  : TONE_PLAIN;
-}
-
-/* `file:line:column: severity: code: text`, as much of the place as is known. */
-static void put_finding(const struct output *output, const json_t *finding)
-{
-	const json_t *line = json_object_get(finding, "line");
-	const char *file = field_text(finding, "file", NULL);
-	char place[48] = "";
-	if (json_is_integer(line))
-		(void)snprintf(place, sizeof(place), ":%lld:%lld",
-			(long long)json_integer_value(line),
-			(long long)field_int(finding, "column"));
-	output_line(output, tone_of(finding), "%s%s%s%s: %s: %s", file ? file : "",
-		file ? place : "", file ? ": " : "", field_text(finding, "severity", "?"),
-		field_text(finding, "code", "?"), field_text(finding, "message", "?"));
-	output_line(output, TONE_FAINT, "    %s", field_text(finding, "remedy", ""));
-}
-
-static const char *plural(size_t count)
-{
-	return count == 1 ? "" : "s";
+		(json_int_t)check->counts[CHECK_LIBRARY]);
+	return kp_json_merge(findings_json(&check->lint), checked);
 }
 
 static void put_text(const struct check *check)
 {
 	const struct output *output = &check->session->output;
-	const size_t *counts = check->lint.counts;
-	size_t i;
-	json_t *finding;
-	json_array_foreach (check->lint.findings, i, finding)
-		if (!output->quiet || field_is(finding, "severity", "error"))
-			put_finding(output, finding);
-	if (check->lint.dropped > 0)
-		output_warn(
-			output, "%zu more findings are not shown", check->lint.dropped);
+	char counts[FINDINGS_COUNTS];
+	findings_put(output, &check->lint);
 	output_remark(output,
-		"%zu error%s, %zu warning%s, %zu note%s; checked: manifests %zu, notes "
-		"%zu, families %zu, libraries %zu",
-		counts[KP_SEVERITY_ERROR], plural(counts[KP_SEVERITY_ERROR]),
-		counts[KP_SEVERITY_WARNING], plural(counts[KP_SEVERITY_WARNING]),
-		counts[KP_SEVERITY_NOTE], plural(counts[KP_SEVERITY_NOTE]),
-		check->counts[CHECK_MANIFEST], check->counts[CHECK_NOTE],
-		check->counts[CHECK_FAMILY], check->counts[CHECK_LIBRARY]);
+		"%s; checked: manifests %zu, notes %zu, families %zu, libraries %zu",
+		findings_counts(&check->lint, counts), check->counts[CHECK_MANIFEST],
+		check->counts[CHECK_NOTE], check->counts[CHECK_FAMILY],
+		check->counts[CHECK_LIBRARY]);
 }
 
 static int put(const struct check *check)
 {
 	const struct session *session = check->session;
-	int status = verdict_of(check);
+	int status = findings_status(
+		&check->lint, arguments_has(&session->arguments, "strict"));
 	bool sarif = arguments_has(&session->arguments, "sarif");
 	if (!sarif && !session->output.json) {
 		put_text(check);

@@ -31,7 +31,6 @@ struct check {
 	struct check_plugin *plugins;
 	size_t n_plugins, room;
 	size_t counts[CHECK_KINDS]; /* that were looked at */
-	int status; /* KP_EXIT_OK, or what went wrong with checking itself */
 };
 
 /* A new row, zeroed; NULL when memory is exhausted. */
@@ -46,6 +45,8 @@ void check_manifest(struct check *check, const struct check_file *file);
 
 /* What plugins say together: duplicates, ties, libraries that they bring. */
 void check_together(struct check *check);
+
+void check_finish(struct check *check);
 
 /* Has a manifest named this library? */
 bool check_is_claimed(const struct check *check, const char *path);

@@ -30,6 +30,23 @@ struct check_plugin *check_add_plugin(struct check *check)
 	return plugin;
 }
 
+void check_finish(struct check *check)
+{
+	for (size_t i = 0; i < check->n_plugins; i++) {
+		struct check_plugin *plugin = &check->plugins[i];
+		free(plugin->name);
+		free(plugin->library);
+		free(plugin->file);
+		json_decref(plugin->libraries);
+		if (plugin->has_note)
+			kp_note_finish(&plugin->note);
+	}
+	free(check->plugins);
+	kp_families_finish(&check->families);
+	check_files_finish(&check->files);
+	kp_lint_finish(&check->lint);
+}
+
 bool check_is_claimed(const struct check *check, const char *path)
 {
 	owned_text real = realpath(path, NULL);

@@ -32,6 +32,7 @@ const struct command *const commands[] = {
 	&uninstall_command,
 	&schema_command,
 	&check_command,
+	&doctor_command,
 	&logs_command,
 	&load_command,
 	&unload_command,

@@ -38,7 +38,7 @@ extern const struct command complete_command, metrics_command;
 extern const struct command guard_command;
 extern const struct command clients_command, fingerprint_command, diff_command;
 extern const struct command incidents_command;
-extern const struct command check_command;
+extern const struct command check_command, doctor_command;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct command *const commands[];

@@ -106,6 +106,17 @@ class Manifests(Checking):
                 self.assertIn(library, message)
                 self.assertEqual(self.codes(self.dir, "--strict", status=1), [code])
 
+    def test_places_of_libraries_and_families_can_be_named(self):
+        make_plugin(self.path("elsewhere.so"), "x", [kernel()])
+        os.makedirs(self.path("a/b"))
+        os.rename(self.path("elsewhere.so"), self.path("a/b/x.so"))
+        path = self.write("m/x.json", {"library": "x.so"})
+        self.assertEqual(self.codes(path), ["library_not_found"])
+        self.assertEqual(self.codes(path, "--plugin-dir", self.path("a"), "--plugin-dir", self.path("a/b")), [])
+        os.mkdir(self.path("empty"))
+        families = self.codes(path, "--plugin-dir", self.path("a/b"), "--families-dir", self.path("empty"))
+        self.assertEqual(families, ["unknown_family"])
+
     def test_masks_are_nothing_to_check(self):
         os.mkdir(self.path("plugins.d"))
         os.symlink("/dev/null", self.path("plugins.d/x.json"))

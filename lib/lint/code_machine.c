@@ -5,11 +5,18 @@
 #include "lib/base/owned.h"
 
 static const struct kp_code rows[] = {
+	{"bad_config", KP_SEVERITY_ERROR,
+		"plugind does not start with this configuration.",
+		"Mend it as the sentence says; `plugind --check-config` starts nothing, "
+		"`pluginctl schema config` has the form."},
+	{"clock_not_kept", KP_SEVERITY_NOTE,
+		"No time service keeps the clock of this machine, as far as its kernel "
+		"knows.",
+		"Run one (systemd-timesyncd, chrony): times in logs, results and "
+		"decisions come from it."},
 	{"clock_not_set", KP_SEVERITY_WARNING,
-		"The clock of this machine is before kplug was made, or is not kept "
-		"right.",
-		"Set the clock and let a time service keep it: times in logs, results "
-		"and decisions come from it."},
+		"The clock is behind the day on which kplug was installed.",
+		"Set the clock: times in logs, results and decisions come from it."},
 	{"cpu_frequency_varies", KP_SEVERITY_NOTE,
 		"The governor of the CPU changes its frequency while a benchmark runs.",
 		"For benchmarks choose the governor performance: cpupower frequency-set "
@@ -19,6 +26,10 @@ static const struct kp_code rows[] = {
 		"benchmark runs.",
 		"For benchmarks leave the siblings idle: echo off > "
 		"/sys/devices/system/cpu/smt/control."},
+	{"daemon_silent", KP_SEVERITY_ERROR, "plugind is there, but does not answer.",
+		"See its log; `systemctl restart plugind` loses no decision."},
+	{"daemon_warns", KP_SEVERITY_WARNING, "plugind warns of something.",
+		"See the sentence; `pluginctl status` has it, too."},
 	{"driver_crashed", KP_SEVERITY_WARNING,
 		"The GPU's driver library crashes when it is asked.",
 		"Install the driver library of the kernel module's version, then "
@@ -82,6 +93,9 @@ static const struct kp_code rows[] = {
 	{"not_trusted", KP_SEVERITY_ERROR,
 		"Others than root and the daemon's user may change it.",
 		"chmod go-w and chown root it, and every directory above."},
+	{"not_writable", KP_SEVERITY_WARNING,
+		"The directory where manifests are installed cannot be written.",
+		"Change its mode or owner, or the file system's."},
 	{"path_too_long", KP_SEVERITY_ERROR, "A path is longer than the system allows.",
 		"Use a shorter one."},
 	{"socket_not_permitted", KP_SEVERITY_WARNING,
