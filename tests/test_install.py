@@ -63,6 +63,11 @@ class Install(unittest.TestCase):
             "opt/kplug/lib/libkplug.so",
             "opt/kplug/lib/libkplug.so.0",
             "opt/kplug/lib/pkgconfig/kplug.pc",
+            "opt/kplug/lib/systemd/system/plugind.service",
+            "opt/kplug/lib/systemd/system/plugind.socket",
+            "opt/kplug/lib/sysusers.d/kplug.conf",
+            "opt/kplug/lib/tmpfiles.d/kplug.conf",
+            "opt/kplug/share/kplug/units/gpu.conf",
         ):
             self.assertIn(path, found)
         self.assertTrue(os.path.isdir(os.path.join(self.root, "opt/etc/kplug/plugins.d")))
@@ -70,6 +75,9 @@ class Install(unittest.TestCase):
         plugind = os.path.join(self.root, "opt/kplug/sbin/plugind")
         told = subprocess.run([plugind, "--help"], capture_output=True, text=True, check=True)
         self.assertIn("/opt/etc/kplug/plugind.json", told.stdout)
+        unit = os.path.join(self.root, "opt/kplug/lib/systemd/system/plugind.service")
+        with open(unit, encoding="utf-8") as file:
+            self.assertIn("\nExecStart=/opt/kplug/sbin/plugind --system\n", file.read())
 
     def test_every_manual_page_is_where_man_looks(self):
         self.install()

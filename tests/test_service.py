@@ -96,6 +96,12 @@ class Service(unittest.TestCase):
         text = f"plugins: {count} active"
         wait_until(lambda: self.machine.show("StatusText") == text, text)
 
+    def test_kernels_are_measured_and_verified_within_the_sandbox(self):
+        self.machine.start()
+        shape = ["--shape", "m=8,n=8,k=8"]
+        self.machine.ctl("bench", "gemm/mm", *shape, "--time", "0.02", "--kernel", "x86/gemm_mm")
+        self.machine.ctl("verify", "elementwise/square", "--seed", "1")
+
     def test_it_runs_as_kplug_with_no_right_of_roots(self):
         self.machine.start()
         pid = self.machine.main_pid()
@@ -197,6 +203,23 @@ class Service(unittest.TestCase):
                 self.assertNotEqual(self.machine.main_pid(), before)
                 self.assertEqual(plugin["state"], "disabled")
                 self.assertIn("NaN on batch 7", json.dumps(plugin))
+
+    def test_the_example_for_the_node_exporter_writes_the_figures(self):
+        names = ["kplug-metrics.service", "kplug-metrics.timer"]
+        for name in names:
+            with open(os.path.join(ROOT, "man", "examples", name), encoding="utf-8") as file:
+                self.machine.write(f"/etc/systemd/system/{name}", file.read())
+        self.machine.run("mkdir", "-p", "/var/lib/prometheus/node-exporter")
+        self.machine.run("systemctl", "daemon-reload")
+        done = self.verify(*names)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        # The first client of the socket, too.
+        self.machine.start("plugind.socket", "kplug-metrics.service")
+        figures = "/var/lib/prometheus/node-exporter/kplug.prom"
+        with open(self.machine.path(figures), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("kplug_generation ", text)
+        self.assertTrue(text.endswith("# EOF\n"))
 
     # -- the end
 

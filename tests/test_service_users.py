@@ -8,10 +8,13 @@ import unittest
 from application import Application
 from harness import ROOT, kernel, wait_until
 from machine import PREFIX, SOCKET, Machine
-from python_module import needs_library
+from python_module import ENVIRONMENT
 
 # alice is anybody; bob is a member of kplug.
 SCRIPT = "/usr/local/share/application.py"
+# Of a sanitizer, where there is one: it has to be there before the interpreter.
+RUNTIME = [f"{k}={v}" for k, v in ENVIRONMENT.items() if k in ("LD_PRELOAD", "PYTHONMALLOC")]
+RUNTIME.append("ASAN_OPTIONS=detect_leaks=0")
 
 
 def giving(value):
@@ -103,7 +106,7 @@ class Users(unittest.TestCase):
     # -- applications
 
     def application(self, user="alice"):
-        command = self.machine.words("/usr/bin/python3", SCRIPT, user=user)
+        command = self.machine.words("env", *RUNTIME, "/usr/bin/python3", SCRIPT, user=user)
         app = Application(SOCKET, command=command)
         self.addCleanup(app.__exit__)
         return app
@@ -116,7 +119,6 @@ class Users(unittest.TestCase):
         self.machine.add("high", [kernel(priority=19, **flags)], body=giving(19))
         self.machine.add("low", [kernel(priority=18, **flags)], body=giving(18))
 
-    @needs_library
     def test_another_users_application_runs_the_stored_kernel(self):
         self.two_plugins()
         self.start()
@@ -130,7 +132,6 @@ class Users(unittest.TestCase):
         self.assertNotIn("/kplug/plugins/high.so", maps)
         self.assertEqual(str(client["uid"]), self.machine.run("id", "-u", "alice").stdout.strip())
 
-    @needs_library
     def test_an_application_starts_the_service_by_its_connection(self):
         self.two_plugins()
         self.machine.start("plugind.socket")
@@ -138,7 +139,6 @@ class Users(unittest.TestCase):
         wait_until(lambda: app.ask("run") == 19, "the kernel")
         self.assertEqual(self.machine.show("ActiveState"), "active")
 
-    @needs_library
     def test_a_decision_reaches_it_whatever_becomes_of_the_service(self):
         self.two_plugins()
         self.start()
@@ -155,7 +155,6 @@ class Users(unittest.TestCase):
                 self.machine.ctl("disable", "high")
                 wait_until(lambda: app.ask("run") == 18, "the other one")
 
-    @needs_library
     def test_it_keeps_running_without_the_service(self):
         self.two_plugins()
         self.start()
@@ -168,7 +167,6 @@ class Users(unittest.TestCase):
         self.machine.ctl("disable", "high")
         wait_until(lambda: app.ask("run") == 18, "the decision")
 
-    @needs_library
     def test_it_believes_the_table_of_kplug_while_nobody_listens(self):
         """The socket is root's, who listens for the service; the table is not."""
         self.two_plugins()
@@ -185,7 +183,6 @@ class Users(unittest.TestCase):
         self.machine.ctl(*asking, "disable", "high")
         wait_until(lambda: app.ask("run") == 18, "the table on disk")
 
-    @needs_library
     def test_a_load_of_roots_is_run_by_anybody(self):
         self.start()
         self.machine.add("mine", [kernel(priority=19, flags=["reentrant"])], body=giving(7))

@@ -212,6 +212,7 @@ static void on_scanned(void *context, const struct scan_result *result)
 	enum kp_state state;
 
 	free(reload);
+	service_has_looked(daemon->service);
 	json_t *reply = result->added ? json_pack("{s:o, s:o, s:o}", "added",
 						named(result->added, name), "changed",
 						named(result->changed, name), "removed",

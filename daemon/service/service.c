@@ -163,14 +163,6 @@ static void on_patience(uv_timer_t *timer)
 	(void)notify_send(&service->notify, text);
 }
 
-static void on_scanned(void *context, const struct scan_result *result)
-{
-	struct service *service = context;
-
-	(void)result;
-	service->looks--;
-}
-
 void service_reload(struct service *service)
 {
 	if (!is_heard(service))
@@ -179,7 +171,12 @@ void service_reload(struct service *service)
 	tell(service);
 	(void)uv_timer_start(&service->patience, on_patience, PATIENCE_MS, PATIENCE_MS);
 	service->looks++;
-	scan_request(service->daemon->scan, on_scanned, service);
+}
+
+void service_has_looked(struct service *service)
+{
+	if (is_heard(service))
+		service->looks--;
 }
 
 void service_look(struct service *service)

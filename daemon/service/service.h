@@ -21,8 +21,10 @@ struct service *service_new(struct daemon *daemon, struct kp_diag *diag);
 /* Calls are answered from now on. */
 void service_is_ready(struct service *service);
 
-/* A reload begins, and ends when all has been looked at and has its verdict. */
+/* A reload begins: a scan has been asked for. */
 void service_reload(struct service *service);
+/* That scan has ended, once for each; the reload ends when all have their verdict. */
+void service_has_looked(struct service *service);
 
 /* Something has changed: the daemon tells this before it answers those who wait. */
 void service_look(struct service *service);

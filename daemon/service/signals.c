@@ -9,6 +9,14 @@
 #include "daemon/scan/scan.h"
 #include "daemon/service/service.h"
 
+static void on_scanned(void *context, const struct scan_result *result)
+{
+	struct daemon *daemon = context;
+
+	(void)result;
+	service_has_looked(daemon->service);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
 	struct daemon *daemon = handle->data;
@@ -18,7 +26,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	} else if (!daemon->closing) {
 		log_line(&daemon->log, LOG_INFO, "SIGHUP: looking for changes");
 		service_reload(daemon->service);
-		scan_request(daemon->scan, NULL, NULL);
+		scan_request(daemon->scan, on_scanned, daemon);
 		(void)devices_look(daemon->devices, true);
 	}
 }
