@@ -65,7 +65,12 @@ START_TEST(t47_an_applications_memory_is_flat_over_cycles)
 	cycle(site, &product, 20);
 	long before = resident_kib();
 	cycle(site, &product, times);
+	/* That sanitizer keeps what was freed. */
+#ifndef __SANITIZE_ADDRESS__
 	ck_assert_int_le(resident_kib() - before, 512);
+#else
+	(void)before;
+#endif
 	product_finish(&product);
 	kp_close(handle);
 }
@@ -87,6 +92,7 @@ START_TEST(t45_what_was_called_stays_mapped_after_everything_is_closed)
 		ck_assert_str_ne(plugin_of(site), plugin);
 		plugind_decide(&plugind, "Enable", plugin);
 		kp_close(handle);
+		product_release(&product);
 	}
 	FILE *file = fopen("/proc/self/maps", "r");
 	ck_assert_ptr_nonnull(file);
@@ -223,8 +229,7 @@ static int in_child(
 	if (kp_open(&options, &handle, &error) != KP_OK ||
 		kp_site_new(handle, &sized, &mine, &error) != KP_OK)
 		return 2;
-	product->call.host = NULL;
-	product->call.attrs = NULL;
+	product_release(product);
 	if (!product_run(mine, product))
 		return 3;
 	kp_close(handle);
@@ -270,6 +275,9 @@ START_TEST(a_lost_device_is_closed_for_the_process)
 	struct kp_site_options checked = mm;
 	struct kp_error error = fresh();
 
+	/* What it had loaded for the device would be given up: a leak, for a sanitizer.
+	 */
+	plugind_decide(&plugind, "Disable", "openblas");
 	for (int i = 0; i < 2; i++) {
 		struct kp_handle *handle = open_as("losing", 0);
 		struct product product;

@@ -92,6 +92,14 @@ static inline void product_finish(struct product *product)
 	free(product->expected);
 }
 
+/* The site that it ran at is gone: it may run at another. */
+static inline void product_release(struct product *product)
+{
+	product->call.host = NULL;
+	product->call.attrs = NULL;
+	product->call.n_attrs = 0;
+}
+
 /* Runs it; false where the result is wrong. */
 static inline bool product_run(struct kp_site *site, struct product *product)
 {
