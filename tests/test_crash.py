@@ -3,6 +3,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import unittest
 
 from crashing import (
@@ -21,10 +23,12 @@ from crashing import (
     TERM,
     add_kernels,
     incidents,
+    no_core,
     run,
     start,
 )
-from harness import Daemon
+from harness import HERE, Daemon
+from python_module import ENVIRONMENT
 
 NO_SIGNALS = 4
 
@@ -197,6 +201,40 @@ class Blame(unittest.TestCase):
                     self.daemon, "recover", what, "call", GOOD, env={"CRASHER_JUMPS": "1"}
                 )
                 self.assertEqual((status, lines), (0, ["101"]))
+
+    def test_pythons_faulthandler_works_on_before_and_after_us(self):
+        before = [sys.executable, "-X", "faulthandler", os.path.join(HERE, "application.py")]
+        after = [
+            sys.executable,
+            "-c",
+            "import sys, faulthandler; sys.path.insert(0, sys.argv[1]); del sys.argv[1]\n"
+            "import application\n"
+            "class Caller(application.Caller):\n"
+            "    def __init__(self, *words):\n"
+            "        super().__init__(*words)\n"
+            "        faulthandler.enable()\n"
+            "application.Caller = Caller\n"
+            "application.main()",
+            HERE,
+        ]
+        for command in (before, after):
+            with self.subTest(command=command[1]):
+                # With its three in x the kernel aborts.
+                done = subprocess.run(
+                    [*command, self.daemon.socket, "0"],
+                    input='["run"]\n',
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    preexec_fn=no_core,
+                    env={**os.environ, **ENVIRONMENT},
+                )
+                self.assertEqual(done.returncode, -signal.SIGABRT)
+                self.assertIn("Fatal Python error: Aborted", done.stderr)
+                found = self.next()
+                self.assertEqual((found["kind"], found["kernel"]), ("crash", "bad/square"))
+                self.assertEqual(found["application"], "application")
+                self.restart()
 
     def test_a_handler_that_came_later_is_called_first_and_may_pass_on(self):
         status, lines = run(self.daemon, "chain", "call", GOOD, "call", SEGV)

@@ -15,8 +15,6 @@
 #include "lib/base/json.h"
 #include "lib/table/table_read.h"
 
-_Static_assert(KP_QUARANTINE_ALL == STRIKES_MACHINE, "one way to mean everybody");
-
 static const char code[] = "repeated_crashes";
 
 /* ---- deciding -------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ enum {
 	STRIKES_OF_USER = 128, /* kernels; then the one that is longest ago gives way */
 };
 /* Whom they count for, in the place of a uid. */
-#define STRIKES_MACHINE INT64_C(-1)
+#define STRIKES_MACHINE INT64_C(-1) /* as KP_QUARANTINE_ALL */
 
 struct strike;
 /* Zero it first. */

@@ -101,6 +101,7 @@ static void state_free(struct state *state)
 	free(state->index.next_bytes);
 	free(state->incidents.bytes);
 	free(state->incidents.next_bytes);
+	free(state->incidents.kept);
 	free(state->path);
 	free(state);
 }
