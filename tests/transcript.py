@@ -23,7 +23,7 @@ import time
 import tty
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-COLUMNS = 78
+COLUMNS = 80
 LIMIT_S = 150
 MARK = "--8<--"
 
@@ -151,13 +151,13 @@ def masks():
 
 
 def masked(lines, rows):
-    """The lines with each mask as <name>; then blanks between words count as one."""
+    """The lines with each mask as <name>; then blanks and line ends count as one blank."""
     text = "\n".join(line.rstrip() for line in lines)
     hits = 0
     for name, pattern in rows:
         text, count = pattern.subn(f"<{name}>", text)
         hits += count
-    return re.sub(r"  +", " ", text) if hits else text
+    return " ".join(text.split()) if hits else text
 
 
 def is_same(step, rows):
