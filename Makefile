@@ -178,15 +178,24 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# A plugin sees only kplug/plugin.h.
+# A plugin sees only kplug/plugin.h. Its note is embedded by the assembler, which looks
+# for it in the plugin's folder.
 .SECONDEXPANSION:
-$(BUILD)/plugins/%.so: $$(wildcard plugins/%/*.c plugins/%/*.h) plugins/%/plugin.json \
-		lib/include/kplug/plugin.h lib/include/kplug/plugin.map $(BUILD)/flags
+plugin_of    = $(firstword $(subst /, ,$(1)))
+.PRECIOUS: $(BUILD)/obj/plugins/%.o
+$(BUILD)/obj/plugins/%.o: plugins/%.c $$(wildcard plugins/$$(call plugin_of,$$*)/plugin.json) \
+		$(BUILD)/flags
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) -std=c11 $(WARNINGS) -O3 -g -fPIC -fvisibility=hidden -Ilib/include \
+		-Iplugins/$(call plugin_of,$*) $(PLUGIN_FLAGS) -Wa,-Iplugins/$(call plugin_of,$*) \
+		$(SANITIZE) -MMD -MP -c -o $@ $<
+$(BUILD)/plugins/%.so: $$(addprefix $(BUILD)/obj/,$$(addsuffix .o,$$(basename \
+		$$(wildcard plugins/$$*/*.c)))) \
+		lib/include/kplug/plugin.map
 	@mkdir -p $(@D)
 	$(say) PLUGIN $@
-	$(Q)$(CC) -std=c11 $(WARNINGS) -O3 -g -fPIC -fvisibility=hidden -shared \
-		-Ilib/include -Iplugins/$* $(PLUGIN_FLAGS) -Wa,-Iplugins/$* $(SANITIZE) \
-		-o $@ $(filter %.c,$^) $(if $(SANITIZE),,-Wl,-z,defs) \
+	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) $(SANITIZE) $(if $(SANITIZE),,-Wl,-z,defs) \
 		-Wl,--version-script=lib/include/kplug/plugin.map -lm
 # The kernels of the cuda plugin: a fatbin each, embedded by its images.c. ptxas must
 # not spill a register nor put an array into local memory. The note says the oldest GPU
@@ -209,8 +218,8 @@ $(CUDA_GEN)/plugin.json: plugins/cuda/plugin.json $(BUILD)/gen/cuda.flags
 	@mkdir -p $(@D)
 	$(Q)oldest=$$(($(CUDA_OLDEST) / 10)).$$(($(CUDA_OLDEST) % 10)); \
 		sed "s/\"min_arch\": \"[0-9.]*\"/\"min_arch\": \"$$oldest\"/" $< >$@
-$(BUILD)/plugins/cuda.so: PLUGIN_FLAGS = -Wa,-I$(CUDA_GEN)
-$(BUILD)/plugins/cuda.so: $(CUDA_IMAGES) $(CUDA_GEN)/plugin.json
+$(BUILD)/obj/plugins/cuda/%.o: PLUGIN_FLAGS = -Wa,-I$(CUDA_GEN)
+$(call objects,$(wildcard plugins/cuda/*.c)): $(CUDA_IMAGES) $(CUDA_GEN)/plugin.json
 .PHONY: left-out
 all: left-out
 left-out:
