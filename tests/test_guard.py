@@ -239,7 +239,7 @@ class Commands(Case):
         daemon = self.daemon()
         rows = [
             (["guard"], 0, "nothing is guarded"),
-            (["guard", SQUARE, "--every", "100"], 0, f"one call in 100 is compared with {REFERENCE}"),
+            (["guard", SQUARE, "--every", "100"], 0, f"in 100 is compared with {REFERENCE}"),
             (["guard", SQUARE, "--every", "100"], 0, "already, one call in 100"),
             (["guard"], 0, REFERENCE),
             (["-q", "guard"], 0, SQUARE),
