@@ -124,13 +124,15 @@ $(LIBKPLUG): $(LIB_OBJ)
 	$(Q)$(AR) rcs $@ $^
 
 # What applications link: the host library and of the rest what it uses. Its name has
-# the version of its interface, its file that of kplug.
+# the version of its interface, its file that of kplug. It stays where it was once mapped:
+# threads that end, and handlers of signals, come back to it after a dlclose.
 SONAME      := libkplug.so.0
 LIBKPLUG_SO := $(BUILD)/libkplug.so
 HOST_OBJ    := $(call objects,$(wildcard lib/host/*.c))
 $(BUILD)/$(SONAME): $(HOST_OBJ) $(LIBKPLUG) lib/libkplug.map
 	$(say) LD $@
 	$(Q)$(CC) -shared -o $@ $(HOST_OBJ) $(LIBKPLUG) -Wl,-soname,$(SONAME) \
+		-Wl,-z,nodelete \
 		-Wl,--version-script=lib/libkplug.map $(if $(SANITIZE),,-Wl,-z,defs) \
 		$(ALL_LDFLAGS) $(call pkg,jansson) -lm
 $(LIBKPLUG_SO): $(BUILD)/$(SONAME)
