@@ -16,6 +16,17 @@
 
 enum { OBSTACLES = 16 };
 
+int kp_file_lift(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int error = errno;
+	(void)close(fd);
+	errno = error;
+	return lifted;
+}
+
 void kp_file_close(int *fd)
 {
 	if (*fd >= 0)

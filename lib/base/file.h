@@ -70,6 +70,12 @@ int kp_file_trusted(const struct stat *st, const char *path, uid_t owner,
 int kp_file_way_trusted(const char *path, uid_t owner, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/*
+ * The same open file, not as one of the three that programs take for their own streams,
+ * whoever has closed those; takes fd, may be negative. -1 with errno: fd is closed.
+ */
+int kp_file_lift(int fd) __attribute__((warn_unused_result));
+
 /* Closes *fd if it is not negative; for __attribute__((cleanup)). */
 void kp_file_close(int *fd);
 

@@ -57,6 +57,15 @@ static int make_lock(struct kp_attach *attach)
 	return result == 0 ? 0 : -1;
 }
 
+static bool make_wake(int wake[2])
+{
+	if (pipe2(wake, O_CLOEXEC) < 0)
+		return false;
+	wake[0] = kp_file_lift(wake[0]);
+	wake[1] = kp_file_lift(wake[1]);
+	return wake[0] >= 0 && wake[1] >= 0;
+}
+
 static struct kp_attach *make(const struct kp_attach_options *options)
 {
 	struct kp_attach *new = calloc(1, sizeof(*new));
@@ -70,8 +79,7 @@ static struct kp_attach *make(const struct kp_attach_options *options)
 	new->options.name =
 		strdup(options->name ? options->name : program_invocation_short_name);
 	if (make_lock(new) == 0 && new->options.name &&
-		(!options->socket || new->options.socket) &&
-		pipe2(new->wake, O_CLOEXEC) == 0)
+		(!options->socket || new->options.socket) && make_wake(new->wake))
 		return new;
 	kp_attach_free(new);
 	return NULL;
@@ -173,6 +181,11 @@ void kp_attach_free(struct kp_attach *attach)
 	free((char *)(uintptr_t)attach->options.socket);
 	free((char *)(uintptr_t)attach->options.name);
 	free(attach);
+}
+
+void kp_attach_in_child(struct kp_attach *attach)
+{
+	kp_pages_forked(&attach->pages);
 }
 
 void kp_attach_forked(struct kp_attach *attach)

@@ -85,7 +85,11 @@ void kp_attach_holds(
 /* All calls from now on obey this generation. Costs a store; any thread. */
 void kp_attach_obeys(struct kp_attach *attach, uint64_t generation);
 
-/* After fork, in the child: forgets thread and connection, keeps the mappings. */
+/*
+ * In a child, before anything else of it runs: the mappings become its own, of zeroes, at
+ * the same addresses. kp_attach_forked, any time later, forgets thread and connection.
+ */
+void kp_attach_in_child(struct kp_attach *attach);
 void kp_attach_forked(struct kp_attach *attach);
 
 #endif

@@ -9,6 +9,7 @@
 #include "lib/host/plan.h"
 #include "lib/host/profile.h"
 #include "lib/host/resolve.h"
+#include "lib/host/serial.h"
 #include "lib/plugin/abi.h"
 
 void kp_call_ready(const struct kp_inner_site *site, struct kp_call *call)
@@ -170,9 +171,9 @@ static int run(const struct kp_inner_rung *rung, struct kp_call *call)
 
 	if (rung->flags & KP_FLAG_REENTRANT)
 		return loaded->functions.run(call);
-	(void)pthread_mutex_lock(loaded->serial);
+	kp_serial_enter(loaded->serial);
 	status = loaded->functions.run(call);
-	(void)pthread_mutex_unlock(loaded->serial);
+	kp_serial_leave(loaded->serial);
 	return status;
 }
 

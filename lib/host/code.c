@@ -11,6 +11,7 @@
 #include "lib/base/floats.h"
 #include "lib/base/text.h"
 #include "lib/host/bundle.h"
+#include "lib/host/serial.h"
 #include "lib/host/services.h"
 #include "lib/plugin/abi.h"
 
@@ -35,7 +36,8 @@ struct kp_code {
 	struct kp_diag failure; /* code NULL: it is usable */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* A plugin that is being started or loaded may fork. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct kp_code *all;
 
@@ -49,10 +51,22 @@ static void after_fork(void)
 	(void)pthread_mutex_unlock(&lock);
 }
 
-/* A child has the code of its parent, and may open more. */
+/*
+ * A child has the code of its parent, and may open more. Whoever had a lock is not here,
+ * or is this thread, which may leave what it is not in.
+ */
+static void in_child(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+	for (struct kp_code *code = all; code; code = code->next)
+		for (size_t i = 0; i < code->count; i++)
+			if (kp_serial_init(&code->kernels[i].serial) < 0)
+				kp_diag_no_memory(&code->failure);
+}
+
 static void init(void)
 {
-	(void)pthread_atfork(before_fork, after_fork, after_fork);
+	(void)pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* ---- mapping ----------------------------------------------------------------------- */
@@ -139,7 +153,8 @@ static int match(
 		kernel->code = code;
 		kernel->name = entry->name;
 		kp_abi_kernel(entry, &kernel->functions);
-		(void)pthread_mutex_init(&kernel->serial, NULL);
+		if (kp_serial_init(&kernel->serial) < 0)
+			return kp_diag_no_memory(diag);
 		code->count++;
 	}
 	return 0;
@@ -323,8 +338,11 @@ struct kp_code_kernel *kp_code_adopt(
 		return NULL;
 	}
 	kp_abi_kernel(&entry, &kernel->functions);
-	(void)pthread_mutex_init(&kernel->serial, NULL);
-	return kernel;
+	if (kp_serial_init(&kernel->serial) == 0)
+		return kernel;
+	free(kernel);
+	kp_diag_no_memory(diag);
+	return NULL;
 }
 
 int kp_code_load_adopted(struct kp_code_kernel *kernel, const struct kp_device *device,

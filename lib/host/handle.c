@@ -193,13 +193,6 @@ struct kp_open_device *kp_handle_device(struct kp_handle *handle, uint32_t id)
 	return device;
 }
 
-int kp_handle_forked(struct kp_error *error)
-{
-	return kp_fault_say(error, KP_INVALID,
-		"forked: this process is a child of the one that opened the handle; "
-		"kp_open makes another one");
-}
-
 /* ---- opening ----------------------------------------------------------------------- */
 
 /* A newer table is here: sites that decided by the one before decide again. */
@@ -273,6 +266,7 @@ static int connect(
 
 	if (kp_attach_new(&attach, &handle->attach, diag) < 0)
 		return -1;
+	kp_handle_watch_forks(handle);
 	handle->control = kp_attach_control(handle->attach);
 	handle->slots = handle->services.slots = kp_attach_slots(handle->attach);
 	handle->has_signals = !(options->flags & KP_NO_SIGNALS) &&
@@ -359,6 +353,7 @@ void kp_close(struct kp_handle *handle)
 			kp_attach_forked(handle->attach);
 		return;
 	}
+	kp_thread_end_watch(&handle->watch);
 	kp_holds_free(handle);
 	while (handle->sites)
 		kp_site_free(&handle->sites->front);

@@ -37,6 +37,7 @@ struct kp_open_device {
 
 struct kp_handle {
 	unsigned forks; /* of the process that it belongs to */
+	struct kp_fork_watch watch;
 	bool at_step;
 	bool has_signals; /* kp_signals_end is to be called */
 	struct kp_log log;
@@ -79,6 +80,8 @@ static inline bool kp_handle_is_forked(const struct kp_handle *handle)
 }
 /* Says so; the status. */
 int kp_handle_forked(struct kp_error *error);
+/* Once attached: no site of it is called in a child. Ends with kp_thread_end_watch. */
+void kp_handle_watch_forks(struct kp_handle *handle);
 
 /*
  * The newest table (at_step: of the last step). Where plugind has announced a newer one

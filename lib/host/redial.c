@@ -35,9 +35,11 @@ static void follow(struct kp_attach *attach)
 		else
 			kp_attach_tell(attach);
 	}
-	/* Nobody else closes it while this thread lives. */
-	kp_client_close(attach->client);
-	attach->client = NULL;
+	/* Nobody else closes it while this thread lives; a child never finds it closed.
+	 */
+	struct kp_client *client = attach->client;
+	__atomic_store_n(&attach->client, NULL, __ATOMIC_RELEASE);
+	kp_client_close(client);
 }
 
 /* ---- while it is away ------------------------------------------------------------ */

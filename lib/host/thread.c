@@ -39,6 +39,7 @@ static bool has_key;
 static unsigned forks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct own *all;
+static struct kp_fork_watch *watches;
 static uint64_t numbers;
 
 static void give_back(struct own *thread)
@@ -99,6 +100,8 @@ static void in_child(void)
 	}
 	kp_thread_slot = NULL;
 	__atomic_add_fetch(&forks, 1, __ATOMIC_RELAXED);
+	for (struct kp_fork_watch *watch = watches; watch; watch = watch->next)
+		watch->in_child(watch);
 	(void)pthread_mutex_unlock(&lock);
 }
 
@@ -117,6 +120,29 @@ bool kp_thread_init(void)
 unsigned kp_thread_forks(void)
 {
 	return __atomic_load_n(&forks, __ATOMIC_RELAXED);
+}
+
+void kp_thread_watch_forks(struct kp_fork_watch *watch)
+{
+	(void)pthread_mutex_lock(&lock);
+	watch->link = &watches;
+	watch->next = watches;
+	if (watches)
+		watches->link = &watch->next;
+	watches = watch;
+	(void)pthread_mutex_unlock(&lock);
+}
+
+void kp_thread_end_watch(struct kp_fork_watch *watch)
+{
+	if (!watch->link)
+		return;
+	(void)pthread_mutex_lock(&lock);
+	*watch->link = watch->next;
+	if (watch->next)
+		watch->next->link = watch->link;
+	(void)pthread_mutex_unlock(&lock);
+	watch->link = NULL;
 }
 
 static struct own *get_own(void)

@@ -18,6 +18,18 @@ bool kp_thread_init(void);
 /* How many times this process has been forked off: a handle is its maker's alone. */
 unsigned kp_thread_forks(void);
 
+/*
+ * Called in each child, before anything else of it runs; the caller's memory. Locks may
+ * be those of threads that are not there.
+ */
+struct kp_fork_watch {
+	struct kp_fork_watch *next, **link;
+	void (*in_child)(struct kp_fork_watch *watch);
+};
+void kp_thread_watch_forks(struct kp_fork_watch *watch);
+/* One that was never begun, all zeroes, is fine. */
+void kp_thread_end_watch(struct kp_fork_watch *watch);
+
 /* Tells this thread from all that were and will be in this process; never 0. */
 uint64_t kp_thread_number(void);
 

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/file.h"
+
 static bool keep(struct kp_descriptors *kept, const struct cmsghdr *header)
 {
 	size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -17,9 +19,12 @@ static bool keep(struct kp_descriptors *kept, const struct cmsghdr *header)
 		int fd;
 		memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
 		if (fits)
+			fd = kp_file_lift(fd);
+		fits &= fd >= 0;
+		if (fits)
 			kept->items[kept->count++] = fd;
 		else
-			(void)close(fd);
+			kp_file_close(&fd);
 	}
 	return fits;
 }

@@ -56,7 +56,7 @@ int kp_dial(const char *path, int timeout_ms, struct kp_diag *diag)
 			length, sizeof(address.sun_path) - 1, path);
 	memcpy(address.sun_path, path, length + 1);
 	__attribute__((cleanup(kp_file_close))) int fd =
-		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		kp_file_lift(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	if (fd < 0)
 		return kp_diag_set(diag, "io_error", path, "cannot make a socket: %s",
 			strerror(errno));
