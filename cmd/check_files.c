@@ -85,14 +85,16 @@ static int walk(struct check_files *files, const char *directory, int depth, boo
 	int count = scandir(directory, &entries, is_visible, by_name);
 	int result = 0;
 	size_t length = strlen(directory);
-	const char *between = length > 0 && directory[length - 1] == '/' ? "" : "/";
+	bool here = strcmp(directory, ".") == 0;
+	const char *between =
+		here || (length > 0 && directory[length - 1] == '/') ? "" : "/";
 	if (count < 0)
 		return kp_diag_set(diag, "not_readable", directory, "cannot read %s: %s",
 			directory, strerror(errno));
 	for (int i = 0; i < count; i++) {
 		char *path = NULL;
-		if (result == 0 && asprintf(&path, "%s%s%s", directory, between,
-					   entries[i]->d_name) < 0)
+		if (result == 0 && asprintf(&path, "%s%s%s", here ? "" : directory,
+					   between, entries[i]->d_name) < 0)
 			result = kp_diag_no_memory(diag);
 		if (result == 0)
 			result = visit(

@@ -28,6 +28,9 @@ SETTERS = {
     "say": 1,
     "said": 1,
     "unknown": 0,
+    "add_fault": 1,
+    "tell_absent": 1,
+    "doctor_tell": 1,
 }
 NO_CODES = ("code", "unknown")  # a key, a state of a device
 CALL = re.compile(r"(?<![\w.>])(" + "|".join(SETTERS) + r")\(")

@@ -3,13 +3,24 @@
 
 import json
 import os
+import re
 import tempfile
 import unittest
 
 import jsonschema
 
+import codes
 from harness import ROOT, kernel, make_plugin
 from pluginctl import BUILD, Case, call
+
+# Where codes of findings are set, but for what belongs to calls and tensors.
+TELLS = re.compile(
+    r"lib/(lint|plugin|family)/|lib/base/(json|file|file_trust|version)[.]c|cmd/(check|doctor|identify)"
+    r"|daemon/worker/(identify|claim|note_elf|elf_|closure|provided|search)"
+)
+NEVER = re.compile(r"lib/family/(argument|compare|element|fill|placement|tensor)[.]|lib/plugin/(abi|told|supervisor)[.]")
+# Of a probe, of memory, of writing, of the command line.
+ELSEWHERE = ("no_memory", "write_failed", "bad_job", "incomplete_report", "warning", "missing_argument", "usage")
 
 MM = {"name": "mm", "operation": "gemm/mm", "priority": 10, "signatures": ["a=f32,b=f32,c=f32"]}
 
@@ -288,6 +299,16 @@ class Command(Checking):
             self.assertRegex(row["about"], r"^\S.*[.]$")
             self.assertRegex(row["remedy"], r"^\S.*[.]$")
             self.assertIn(row["severity"], ("error", "warning", "note"))
+
+    def test_every_code_that_it_can_tell_has_a_row_with_a_remedy(self):
+        rows = {row["code"] for row in self.document(call("check", "--codes", "--json"))["codes"]}
+        lacking = {}
+        for path, text in codes.sources().items():
+            if TELLS.match(path) and not NEVER.match(path):
+                for code, place in codes.set_in(path, text).items():
+                    if code not in rows:
+                        lacking[code] = place
+        self.assertEqual({c: p for c, p in lacking.items() if c not in ELSEWHERE}, {})
 
     def test_neither_daemon_nor_home_is_needed(self):
         path = self.write("x.json", {"library": "absent.so"})

@@ -108,16 +108,14 @@ class Reaching(Doctor):
         if os.geteuid():
             self.skipTest("only root can become another user")
         os.mkdir(self.path("closed"))
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(self.path("closed/socket"))
+        path = self.path("closed/socket")
+        with socket.socket(socket.AF_UNIX) as server, as_nobody(path) as nobody:
+            server.bind(path)
             server.listen(4)
-            for mode, target in ((0o600, "closed/socket"), (0o666, "closed/socket"), (0o777, "closed")):
-                os.chmod(self.path(target), mode)
-                os.chmod(self.path("closed"), 0o700 if target != "closed" or mode == 0o777 else 0o755)
-                with as_nobody() as nobody:
-                    os.chmod(self.path("closed"), 0o755 if mode == 0o600 else 0o700)
-                    codes = self.codes({"socket": self.path("closed/socket")}, **nobody)
-                self.assertIn("socket_not_permitted", codes)
+            for mode, above in ((0o600, 0o755), (0o666, 0o700), (0o444, 0o755)):
+                os.chmod(path, mode)
+                os.chmod(self.path("closed"), above)
+                self.assertIn("socket_not_permitted", self.codes({"socket": path}, **nobody))
 
     def test_a_good_machine_has_no_finding(self):
         with Daemon() as daemon:
@@ -177,11 +175,11 @@ class Places(Doctor):
     def test_directories_that_we_may_not_read_or_write(self):
         if os.geteuid():
             self.skipTest("only root can become another user")
-        with as_nobody() as nobody:
-            os.chmod(self.path("manifests"), 0o700)
-            self.assertIn("unreadable_directory", self.codes(**nobody))
-            os.chmod(self.path("manifests"), 0o755)
-            self.assertIn("not_writable", self.codes(**nobody))
+        with as_nobody(self.path("manifests/x.json")) as nobody:
+            for mode, code in ((0o700, "unreadable_directory"), (0o711, "unreadable_directory"),
+                               (0o755, "not_writable")):
+                os.chmod(self.path("manifests"), mode)
+                self.assertIn(code, self.codes(**nobody))
 
     def test_file_systems_of_the_store(self):
         mount = 'mount -t tmpfs -o "$0" none "$1" && shift && exec "$@"'

@@ -10,7 +10,7 @@
 #include "lib/base/owned.h"
 #include "lib/base/json.h"
 
-static void add(
+static void add_fault(
 	struct kp_diags *list, const char *code, const char *object, const char *message)
 {
 	struct kp_diag diag;
@@ -22,11 +22,11 @@ static void check_stack(const json_t *facts, struct kp_diags *faults)
 {
 	const char *stack = kp_json_text(facts, "stack");
 	if (strcmp(stack, "executable") == 0)
-		add(faults, "executable_stack", "PT_GNU_STACK",
+		add_fault(faults, "executable_stack", "PT_GNU_STACK",
 			"it asks for an executable stack: glibc from 2.41 on refuses it, "
 			"an older one makes every stack of the application executable");
 	if (strcmp(stack, "unmarked") == 0)
-		add(faults, "unmarked_stack", "PT_GNU_STACK",
+		add_fault(faults, "unmarked_stack", "PT_GNU_STACK",
 			"it does not say what stack it needs, which counts as an "
 			"executable one: glibc from 2.41 on refuses it");
 }
@@ -43,21 +43,21 @@ static void check_tls(
 		"it needs %lld bytes of static thread-local storage%s", bytes,
 		much ? ": a running process has fewer left for all that it loads"
 		     : ", of which there is little");
-	add(much ? faults : warnings, "static_tls", "PT_TLS", text);
+	add_fault(much ? faults : warnings, "static_tls", "PT_TLS", text);
 }
 
 static void check_segments(
 	const struct elf_image *image, const json_t *facts, struct kp_diags *warnings)
 {
 	if (json_is_true(json_object_get(facts, "textrel")))
-		add(warnings, "text_relocations", "DT_TEXTREL",
+		add_fault(warnings, "text_relocations", "DT_TEXTREL",
 			"its code is changed when it is loaded: build it with -fPIC");
 	for (size_t i = 0; i < image->n_segments; i++) {
 		const GElf_Phdr *segment = &image->segments[i];
 		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W) ||
 			!(segment->p_flags & PF_X))
 			continue;
-		add(warnings, "writable_code", "PT_LOAD",
+		add_fault(warnings, "writable_code", "PT_LOAD",
 			"a segment of it is writable and executable");
 		return;
 	}
@@ -102,12 +102,12 @@ static void check_path(struct paths *paths, const char *path)
 			"its search path has \"%.200s\", which is below the directory "
 			"that an application runs in: anybody can put a library there",
 			path);
-		add(paths->faults, "relative_search_path", path, text);
+		add_fault(paths->faults, "relative_search_path", path, text);
 	} else if (is_open_to_all(path)) {
 		(void)snprintf(text, sizeof(text),
 			"its search path has %.200s, where everybody may put a library",
 			path);
-		add(paths->faults, "writable_search_path", path, text);
+		add_fault(paths->faults, "writable_search_path", path, text);
 	} else if (!origin && !is_usual(path)) {
 		paths->first = paths->foreign++ ? paths->first : path;
 	}
@@ -131,7 +131,7 @@ static void check_paths(
 	(void)snprintf(text, sizeof(text),
 		"its search path has %.200s%s: a directory of the machine that built it",
 		paths.first, more);
-	add(warnings, "foreign_search_path", paths.first, text);
+	add_fault(warnings, "foreign_search_path", paths.first, text);
 }
 
 /* ---- loading --------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static void check_paths(
 static void check_load(const struct elf_load *load, struct kp_diags *warnings)
 {
 	if (load->sets_float)
-		add(warnings, "float_startup_code", "DT_INIT_ARRAY",
+		add_fault(warnings, "float_startup_code", "DT_INIT_ARRAY",
 			"it makes the thread that loads it flush small numbers to zero, "
 			"as -ffast-math does when it links");
 }

@@ -5,6 +5,8 @@
 #include "lib/base/owned.h"
 
 static const struct kp_code rows[] = {
+	{"bad_cache", KP_SEVERITY_ERROR, "plugin-worker's verdict cannot be read.",
+		"Install kplug again, whole: worker and tool must be of one version."},
 	{"cpu_isa_missing", KP_SEVERITY_ERROR,
 		"A kernel claims CPUs on which its library cannot be loaded.",
 		"Raise min_arch of its capability, or build the library for less."},
@@ -30,6 +32,9 @@ static const struct kp_code rows[] = {
 	{"foreign_search_path", KP_SEVERITY_WARNING,
 		"The library is looked for in a directory of the machine that built it.",
 		"Link without that -rpath, or use $ORIGIN."},
+	{"garbled_report", KP_SEVERITY_ERROR,
+		"plugin-worker's report of the file cannot be read.",
+		"Install kplug again, whole: worker and tool must be of one version."},
 	{"gpu_arch_gap", KP_SEVERITY_WARNING,
 		"On the lowest architecture that a kernel claims none of its code runs.",
 		"Build for that architecture too, or raise min_arch."},
@@ -39,6 +44,10 @@ static const struct kp_code rows[] = {
 	{"gpu_code_damaged", KP_SEVERITY_WARNING,
 		"A fat binary inside the library does not add up.",
 		"Build the library again."},
+	{"killed_by_signal", KP_SEVERITY_ERROR,
+		"plugin-worker was ended by a signal while it read the file.",
+		"Tell us: no file may do that; `plugin-worker --identify FILE` shows "
+		"what happens."},
 	{"library_not_found", KP_SEVERITY_WARNING,
 		"The library that a manifest names is not there.",
 		"Put it there, or say with --plugin-dir where libraries are."},
@@ -80,6 +89,9 @@ static const struct kp_code rows[] = {
 	{"note_wrong_type", KP_SEVERITY_ERROR,
 		"The note is of a type that this kplug does not read.",
 		"Embed it with the KPLUG_PLUGIN_NOTE of this kplug."},
+	{"probe_timeout", KP_SEVERITY_ERROR,
+		"plugin-worker did not finish with the file in time.",
+		"Is the file on a slow or hanging file system? Copy it elsewhere."},
 	{"relative_search_path", KP_SEVERITY_ERROR,
 		"A search path of the library depends on the directory that an "
 		"application runs in.",
@@ -115,6 +127,9 @@ static const struct kp_code rows[] = {
 		"The library's code is changed while it is loaded: hardened systems "
 		"refuse that.",
 		"Compile everything in it with -fPIC."},
+	{"timed_out", KP_SEVERITY_ERROR,
+		"plugin-worker did not finish with the file in time.",
+		"Give it more by --timeout, in seconds."},
 	{"too_many_needed", KP_SEVERITY_ERROR,
 		"The library needs more libraries than what is looked for.",
 		"Link fewer."},
@@ -147,6 +162,9 @@ static const struct kp_code rows[] = {
 		"plugin-worker did not say what the file is.",
 		"Tell us: no file may do that; `plugin-worker --identify FILE` shows "
 		"what happens."},
+	{"worker_lost", KP_SEVERITY_ERROR,
+		"plugin-worker was lost while it read the file.",
+		"Try again; plugind's log says more."},
 	{"writable_code", KP_SEVERITY_WARNING,
 		"A segment of the library is writable and executable.",
 		"Link without -N and -Wl,--omagic."},
