@@ -39,6 +39,13 @@ void kp_breakers_finish(struct kp_breakers *breakers);
 /* Is a kernel of the operation watched? Then no call of it is inline. */
 bool kp_breakers_watch(struct kp_breakers *breakers, const char *operation);
 
+/* Nothing has failed: a call need not ask them. */
+static inline bool kp_breakers_rest(const struct kp_breakers *breakers)
+{
+	return __atomic_load_n(&breakers->open, __ATOMIC_RELAXED) == 0 &&
+	       __atomic_load_n(&breakers->watched, __ATOMIC_RELAXED) == 0;
+}
+
 /* Is the kernel left out, for this thread? *why (may be NULL) says so. */
 bool kp_breaker_is_open(struct kp_breakers *breakers, const struct kp_table *table,
 	size_t kernel, const void *device, struct kp_diag *why);

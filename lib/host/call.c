@@ -241,13 +241,15 @@ static int settle(struct kp_inner_site *site, const struct kp_call *call, int st
 static int run_whole(struct kp_inner_site *site, struct kp_call *call)
 {
 	int status = KP_OK;
-	struct kp_breaker *trial = kp_breaker_try(site);
+	bool rest = kp_breakers_rest(&site->handle->breakers);
+	struct kp_breaker *trial = rest ? NULL : kp_breaker_try(site);
 	const struct kp_inner_rung *rung = find(site, call, trial, &status);
 
 	if (rung)
 		status = run_rung(site, rung, call,
 			__atomic_load_n(&site->decided, __ATOMIC_RELAXED));
-	kp_breaker_settle(site, rung, trial, status);
+	if (!rest || status != KP_OK)
+		kp_breaker_settle(site, rung, trial, status);
 	return !rung || status == KP_OK ? status : settle(site, call, status);
 }
 
