@@ -59,6 +59,8 @@ class Breaker(unittest.TestCase):
                 self.assertEqual((found["kernel"], found["label"]), ("bad/square", "ffn.up"))
                 self.assertEqual(found["count"], 1 + (flags > 0))
                 self.assertEqual(found["evidence"]["status"], 5)
+                warnings = self.daemon.call("Status")["warnings"]
+                self.assertIn("circuit_open", [w["code"] for w in warnings])
                 # It says nothing about crashes: nobody is quarantined.
                 self.assertEqual(self.daemon.select("elementwise/square")["selected"], "bad/square")
 

@@ -27,7 +27,7 @@ from crashing import (
     run,
     start,
 )
-from harness import HERE, Daemon
+from harness import HERE, SANITIZER, Daemon
 from python_module import ENVIRONMENT
 
 NO_SIGNALS = 4
@@ -202,6 +202,7 @@ class Blame(unittest.TestCase):
                 )
                 self.assertEqual((status, lines), (0, ["101"]))
 
+    @unittest.skipIf(SANITIZER, "a sanitizer has its own handlers in Python")
     def test_pythons_faulthandler_works_on_before_and_after_us(self):
         before = [sys.executable, "-X", "faulthandler", os.path.join(HERE, "application.py")]
         after = [

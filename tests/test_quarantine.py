@@ -128,6 +128,9 @@ class Quarantine(unittest.TestCase):
         self.assertEqual(of_info["reason"]["code"], "repeated_crashes")
         self.assertIn("quarantined: square", daemon.ctl("list").stdout)
         self.assertIn("quarantined", daemon.ctl("why", OPERATION).stdout)
+        status = daemon.call("Status")
+        self.assertTrue(status["degraded"])
+        self.assertIn("repeated_crashes", [w["code"] for w in status["warnings"]])
         enabled = daemon.call("IsEnabled", name="bad/square")
         self.assertEqual((enabled["enabled"], enabled["state"]), (False, "quarantined"))
 
@@ -191,7 +194,7 @@ class Quarantine(unittest.TestCase):
 
     # -- whose
 
-    @unittest.skipUnless(os.getuid() == 0, "only root can be two users")
+    @unittest.skipUnless(os.getuid() == 0, "only root can become another user")
     def test_another_users_crashes_count_for_that_user_alone(self):
         daemon = self.daemon("--strikes", "2", system=True)
         for path in (os.path.dirname(daemon.place), os.path.dirname(crasher()), daemon.place):

@@ -9,6 +9,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/devices.h"
+#include "daemon/incident/incidents.h"
 #include "daemon/options.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/pool.h"
@@ -22,6 +23,8 @@
 #include "lib/base/place.h"
 #include "lib/protocol/message.h"
 #include "lib/table/table_read.h"
+
+enum { FAILING_S = 3600 };
 
 /* ---- Status ---- */
 
@@ -84,6 +87,42 @@ static void add_strangers(json_t *array, const struct daemon *daemon)
 	}
 }
 
+/* Off for everybody: that concerns all who ask. */
+static void add_quarantined(json_t *array, const struct daemon *daemon)
+{
+	const struct kp_decisions *decisions = &daemon->decisions;
+	for (size_t i = 0; i < decisions->n_quarantined; i++) {
+		const struct kp_quarantine *item = &decisions->quarantined[i];
+		char why[KP_QUARANTINE_TEXT];
+		char text[600];
+		if (item->who != KP_QUARANTINE_ALL)
+			continue;
+		(void)snprintf(text, sizeof(text), "%s is quarantined: %s", item->kernel,
+			kp_quarantine_text(item, why));
+		add_warning(array, "repeated_crashes", text);
+	}
+}
+
+/* Kernels that kept failing in operators' applications not long ago. */
+static void add_failing(json_t *array, const struct daemon *daemon)
+{
+	const struct incidents_question question = {
+		.is_operator = true, .kind = "error", .since = daemon_now() - FAILING_S};
+	int64_t total;
+	json_t *list = incidents_json(daemon->incidents, &question, &total);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *incident = json_array_get(list, i);
+		char text[600];
+		if (!json_is_true(json_object_get(incident, "operator")))
+			continue;
+		(void)snprintf(text, sizeof(text), "%s: %.300s (incident %lld)",
+			kp_json_text(incident, "kernel"), kp_json_text(incident, "text"),
+			(long long)json_integer_value(json_object_get(incident, "id")));
+		add_warning(array, "circuit_open", text);
+	}
+	json_decref(list);
+}
+
 static json_t *warnings_json(const struct daemon *daemon)
 {
 	json_t *array = json_array();
@@ -93,6 +132,8 @@ static json_t *warnings_json(const struct daemon *daemon)
 	add_warnings(array, &daemon->lost);
 	add_warnings(array, &scan_manifests(daemon->scan)->warnings);
 	add_warnings(array, pipeline_warnings(daemon->pipeline));
+	add_quarantined(array, daemon);
+	add_failing(array, daemon);
 	if (scan_has_settled(daemon->scan))
 		add_strangers(array, daemon);
 	return array;
@@ -107,9 +148,11 @@ static json_t *status_json(struct daemon *daemon)
 	json_int_t kernels =
 		(json_int_t)kp_registry_served(daemon->registry, daemon_table(daemon));
 	kp_registry_states(daemon->registry, counts);
-	bool degraded = counts[KP_STATE_REJECTED] || counts[KP_STATE_FAILED] ||
-			counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING] ||
-			daemon->lost.count;
+	bool degraded =
+		kp_decisions_has_quarantine(&daemon->decisions, KP_QUARANTINE_ALL) ||
+		counts[KP_STATE_REJECTED] || counts[KP_STATE_FAILED] ||
+		counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING] ||
+		daemon->lost.count;
 	return json_pack(
 		"{s:s, s:i, s:I, s:s, s:o, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
 		"s:o, s:o, s:o, s:o, s:o}",
