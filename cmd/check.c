@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/check_probe.h"
 #include "cmd/command.h"
 #include "cmd/findings.h"
 #include "cmd/sarif.h"
@@ -210,6 +211,10 @@ static int run_check(struct check *check)
 		return status;
 	check_files_read(&check->files, &check->lint);
 	look(check);
+	if (arguments_has(&check->session->arguments, "probe"))
+		status = check_probe(check);
+	if (status != KP_EXIT_OK)
+		return status;
 	tell_nothing(check);
 	return check->lint.failed ? output_no_memory(&check->session->output)
 				  : put(check);
@@ -237,6 +242,9 @@ static const struct option options[] = {
 	{"sarif", NULL, "print SARIF 2.1.0, as code hosts and editors read it", false},
 	{"plugin-dir", "DIR", "where libraries without a path are", true},
 	{"families-dir", "DIR", "families to hold notes against, instead of kplug's own",
+		false},
+	{"probe", NULL,
+		"also load the libraries, in workers of a plugind of the command's own",
 		false},
 	{"codes", NULL, "list all codes, what they mean and what to do", false},
 	{NULL, NULL, NULL, false},

@@ -17,6 +17,7 @@ struct check_plugin {
 	const char *manifest; /* its path, or NULL */
 	char digest[65];
 	json_t *libraries; /* what the worker found of those it needs; or NULL */
+	int offset;	   /* of priorities, by the manifest */
 	bool has_note;
 	struct kp_note note;
 	struct kp_lint_text text;

@@ -132,6 +132,7 @@ static void remember(struct check *check, const char *path, const struct check_f
 	plugin->name = name_of(path, manifest);
 	plugin->library = realpath(path, NULL);
 	plugin->manifest = manifest ? file->path : NULL;
+	plugin->offset = manifest ? manifest->priority_offset : 0;
 	plugin->file = strdup(path);
 	plugin->text.file = plugin->file;
 	plugin->libraries = json_incref(json_object_get(verdict->elf, "libraries"));

@@ -7,6 +7,7 @@ import unittest
 
 from elf import PT_GNU_STACK, Elf
 from harness import Daemon, kernel, make_plugin
+from pluginctl import environment
 from test_check import Checking
 from test_check_elf import Static, compile_plugin
 from test_identify import fixture, read, run
@@ -196,6 +197,35 @@ class Together(Checking):
             self.assertEqual(self.codes(self.path(f"{name}.so"), status=1), [code])
         os.mkfifo(self.path("pipe.so"))
         self.assertEqual(self.codes(self.path("pipe.so"), status=1), ["not_regular_file"])
+
+
+class Probed(Checking):
+    """--probe: only then code of a plugin runs."""
+
+    def test_what_a_plugin_does_when_it_is_loaded_is_told_when_it_is_asked_for(self):
+        for name, code in (("abort_in_constructor", "killed_by_signal"), ("exit_7_in_constructor", None),
+                           ("entry_missing", "entries_differ"), ("plugin_of_size_0", "bad_struct_size")):
+            path = fixture(name)
+            before = [c for c in self.codes(path) if c not in ("runs_at_load", "equal_rank")]
+            self.assertEqual(before, [], name)
+            rows = [row for row in self.check(path, "--probe", status=1)["findings"] if row["severity"] == "error"]
+            self.assertEqual(len(rows), 1, name)
+            self.assertEqual(rows[0]["file"], path)
+            if code:
+                self.assertEqual(rows[0]["code"], code)
+
+    def test_a_good_plugin_passes_and_nothing_is_left(self):
+        make_plugin(self.path("x.so"), "x", [kernel()])
+        self.write("plugins.d/x.json", {"library": "x.so"})
+        os.mkdir(self.path("tmp"))
+        document = self.check(self.dir, "--probe", "--strict", status=0, env=environment(TMPDIR=self.path("tmp")))
+        self.assertEqual(document["findings"], [])
+        self.assertEqual(os.listdir(self.path("tmp")), [])
+
+    def test_a_kernel_that_is_not_available_here_is_a_note(self):
+        make_plugin(self.path("x.so"), "x", [kernel()], available="return KP_UNSUPPORTED;")
+        (row,) = self.check(self.path("x.so"), "--probe", status=0)["findings"]
+        self.assertEqual((row["severity"], row["object"]), ("note", "square"))
 
 
 class BeforeTheProbe(unittest.TestCase):
