@@ -29,16 +29,17 @@ static struct sigaction earlier;
 
 static int64_t shape[] = {N}, strides[] = {1};
 
+static struct kp_tensor tensor_of(float *data)
+{
+	return (struct kp_tensor){.data = data, .device = {1, 0}, .ndim = 1,
+		.dtype = {2, 32, 1}, .shape = shape, .strides = strides};
+}
+
 /* A call of the site with this in x; *got is what it gave. */
 static int call_for(struct kp_site *at, float what, float *got)
 {
 	float x[N] = {what, what, what, what}, y[N] = {0};
-	struct kp_tensor tensors[] = {
-		{.data = x, .device = {1, 0}, .ndim = 1, .dtype = {2, 32, 1},
-			.shape = shape, .strides = strides},
-		{.data = y, .device = {1, 0}, .ndim = 1, .dtype = {2, 32, 1},
-			.shape = shape, .strides = strides},
-	};
+	struct kp_tensor tensors[] = {tensor_of(x), tensor_of(y)};
 	const struct kp_tensor *const both[] = {&tensors[0], &tensors[1]};
 	struct kp_call made;
 
@@ -162,6 +163,30 @@ static void open_it(const char *socket, unsigned flags)
 	}
 }
 
+/* What is made besides calls. */
+static void make_plan(void)
+{
+	struct kp_call made;
+	struct kp_plan *plan = NULL;
+	float x[N] = {1}, y[N] = {0};
+	struct kp_tensor tensors[] = {tensor_of(x), tensor_of(y)};
+	const struct kp_tensor *const both[] = {&tensors[0], &tensors[1]};
+
+	kp_call_init(site, &made);
+	made.tensors = both;
+	made.n_tensors = 2;
+	printf("plan %d\n", kp_plan_new(site, &made, &plan, NULL));
+}
+
+static void make_weight(void)
+{
+	struct kp_weight *weight = NULL;
+	float x[N] = {1};
+	struct kp_tensor tensor = tensor_of(x);
+
+	printf("weight %d\n", kp_weight_new(site, "x", &tensor, &weight, NULL));
+}
+
 static void harm_outside(void)
 {
 	*(volatile int *)16 = 1;
@@ -208,6 +233,12 @@ static void step(const char *name)
 		count_failures((float)atof(argument));
 	else if (strcmp(name, "why") == 0)
 		show_why();
+	else if (strcmp(name, "plan") == 0)
+		make_plan();
+	else if (strcmp(name, "weight") == 0)
+		make_weight();
+	else if (strcmp(name, "warm") == 0)
+		printf("warm %d\n", kp_warm(&site, 1, NULL, NULL));
 	else if (strcmp(name, "outside") == 0)
 		harm_outside();
 	else if (strcmp(name, "abort") == 0)

@@ -49,7 +49,7 @@ static int available(const struct kp_device *device, struct kp_error *error)
 	return KP_OK;
 }
 static const struct kp_kernel kernel = {KP_SIZED(struct kp_kernel), .run = run,
-	.available = available};
+	.available = available%(vtable)s};
 %(entries)s
 static const struct kp_entry *const entries[] = {%(names)s};
 KPLUG_PLUGIN_EXPORT const struct kp_plugin kplug_plugin = {KP_SIZED(struct kp_plugin),
@@ -79,11 +79,21 @@ def kernel(name="square", operation="elementwise/square", priority=10, **more):
 
 
 def make_plugin(
-    path, name, kernels=None, before="", available="", body="", start="0", flags=(), **note
+    path,
+    name,
+    kernels=None,
+    before="",
+    available="",
+    body="",
+    start="0",
+    vtable="",
+    flags=(),
+    **note,
 ):
     """Compiles a plugin to `path`, atomically. Its kernels do what `body` says: nothing.
 
     start: a function that `before` defines
+    vtable: more members of the kernels, ", .load = ..."
     """
     kernels = [kernel()] if kernels is None else kernels
     note = {"name": name, "version": "1.0.0", "kernels": kernels, **note}
@@ -94,6 +104,7 @@ def make_plugin(
             "before": before,
             "available": available,
             "body": body,
+            "vtable": vtable,
             "start": start,
             "note": "note.json",
             "entries": "\n".join(ENTRY % (i, k["name"]) for i, k in enumerate(kernels)),

@@ -123,7 +123,7 @@ static void judge_stamp(
 			name);
 	else {
 		judgement->is_crash = true;
-		say(judgement, wreck->signal, "%s in a call of %s",
+		say(judgement, wreck->signal, "%s in code of %s",
 			ending_name(wreck->signal, space), wreck->kernel);
 	}
 }
@@ -147,8 +147,8 @@ static void judge_signal(
 		say(judgement, signal, "%s with one thread inside of a kernel", name);
 	} else {
 		judgement->is_crash = true;
-		say(judgement, signal, "%s while a call of %s was the only one", name,
-			wreck->kernel);
+		say(judgement, signal, "%s while code of %s was the only one that ran",
+			name, wreck->kernel);
 	}
 }
 

@@ -110,8 +110,8 @@ const struct kp_inner_rung *kp_call_find(
 
 /* ---- what a kernel needs ----------------------------------------------------------- */
 
-int kp_call_need(const struct kp_inner_rung *rung, const struct kp_call *from,
-	struct kp_need *need)
+int kp_call_need(const struct kp_inner_site *site, const struct kp_inner_rung *rung,
+	const struct kp_call *from, struct kp_need *need)
 {
 	struct kp_tensor memory[KP_FAMILY_ROLES];
 	const struct kp_tensor *without_data[KP_FAMILY_ROLES];
@@ -134,7 +134,10 @@ int kp_call_need(const struct kp_inner_rung *rung, const struct kp_call *from,
 	call.tensors = without_data;
 	call.state = rung->front.state;
 	call.device_state = rung->front.device_state;
-	return rung->loaded->functions.need(&call, need);
+	uint64_t outer = kp_thread_inside(site->handle->slots, rung->front.kernel);
+	int status = rung->loaded->functions.need(&call, need);
+	kp_thread_outside(outer);
+	return status;
 }
 
 /* The caller's workspace, or the thread's where that is too small. */
@@ -142,7 +145,7 @@ static int meet_need(const struct kp_inner_site *site, const struct kp_inner_run
 	struct kp_call *call)
 {
 	struct kp_need need;
-	int status = kp_call_need(rung, call, &need);
+	int status = kp_call_need(site, rung, call, &need);
 
 	if (status != KP_OK || need.workspace_bytes <= call->workspace_bytes)
 		return status;

@@ -19,7 +19,7 @@ const struct kp_inner_rung *kp_call_find(
 int kp_call_enter(const struct kp_inner_rung *rung, struct kp_call *call);
 
 /* Asks what the kernel needs for these tensors, their data left out. */
-int kp_call_need(const struct kp_inner_rung *rung, const struct kp_call *call,
-	struct kp_need *need);
+int kp_call_need(const struct kp_inner_site *site, const struct kp_inner_rung *rung,
+	const struct kp_call *call, struct kp_need *need);
 
 #endif

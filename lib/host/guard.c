@@ -227,7 +227,7 @@ static int give_workspace(
 	const struct kp_guarded *guarded, struct kp_call *call, struct kp_sample *sample)
 {
 	struct kp_need need;
-	int status = kp_call_need(guarded->reference, call, &need);
+	int status = kp_call_need(guarded->site, guarded->reference, call, &need);
 
 	if (status != KP_OK || need.workspace_bytes == 0)
 		return status;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,13 +26,21 @@ static bool is_sealed(int fd, int wanted, off_t size)
 	       st.st_size == size;
 }
 
+/* What sites compare with: the greatest of all mean that nothing is decided. */
+static bool is_control(int fd)
+{
+	struct kp_control head;
+	const size_t size = offsetof(struct kp_control, bits);
+
+	return is_sealed(fd, SIZE_SEALS | F_SEAL_FUTURE_WRITE, KP_CONTROL_BYTES) &&
+	       pread(fd, &head, size, 0) == (ssize_t)size &&
+	       head.magic == KP_CONTROL_MAGIC && head.generation <= INT64_MAX &&
+	       head.view <= INT64_MAX;
+}
+
 static int check(int control_fd, int slots_fd, struct kp_diag *diag)
 {
-	uint64_t magic = 0;
-
-	if (!is_sealed(control_fd, SIZE_SEALS | F_SEAL_FUTURE_WRITE, KP_CONTROL_BYTES) ||
-		pread(control_fd, &magic, sizeof(magic), 0) != (ssize_t)sizeof(magic) ||
-		magic != KP_CONTROL_MAGIC)
+	if (!is_control(control_fd))
 		return kp_diag_set(diag, "bad_view", "control",
 			"plugind's control page is not one, or it is not sealed");
 	if (!is_sealed(slots_fd, SIZE_SEALS, SLOTS_SIZE))

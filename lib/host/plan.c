@@ -98,7 +98,7 @@ static int make(struct kp_plan *plan, struct kp_inner_site *site,
 		return status;
 	plan->generation = call.generation =
 		__atomic_load_n(&site->decided, __ATOMIC_RELAXED);
-	status = kp_call_need(plan->rung, &call, &need);
+	status = kp_call_need(site, plan->rung, &call, &need);
 	if (status == KP_OK)
 		status = give_memory(plan, &need, site, &call);
 	if (status != KP_OK || !plan->rung->loaded->functions.plan)
@@ -106,7 +106,10 @@ static int make(struct kp_plan *plan, struct kp_inner_site *site,
 	(void)kp_plan_use(plan, &call);
 	call.state = plan->rung->front.state;
 	call.device_state = plan->rung->front.device_state;
-	return plan->rung->loaded->functions.plan(&call);
+	uint64_t outer = kp_thread_inside(site->handle->slots, plan->rung->front.kernel);
+	status = plan->rung->loaded->functions.plan(&call);
+	kp_thread_outside(outer);
+	return status;
 }
 
 static void enter(struct kp_plan *plan)

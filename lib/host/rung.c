@@ -97,6 +97,16 @@ static struct kp_inner_rung *make(const char *name, const char *stored, uint64_t
 	return rung;
 }
 
+/* The last one unloads it. */
+static void drop(const struct kp_inner_site *site, const struct kp_loaded *loaded,
+	uint64_t value, bool lost)
+{
+	uint64_t outer = kp_thread_inside(site->handle->slots, value);
+
+	kp_code_drop(loaded, lost);
+	kp_thread_outside(outer);
+}
+
 int kp_rung_get(struct kp_inner_site *site, const struct kp_sight *sight, size_t kernel,
 	const struct kp_inner_rung **got, struct kp_diag *diag)
 {
@@ -112,18 +122,21 @@ int kp_rung_get(struct kp_inner_site *site, const struct kp_sight *sight, size_t
 	*got = local ? NULL : find(site, name, stored, value);
 	if (*got)
 		return 0;
-	if ((local ? kp_local_load(
-			     site->handle, name, &site->device->device, &loaded, diag)
-		   : load(site, table, kernel, &loaded, diag)) < 0)
+	uint64_t outer = kp_thread_inside(site->handle->slots, value);
+	int result = local ? kp_local_load(site->handle, name, &site->device->device,
+				     &loaded, diag)
+			   : load(site, table, kernel, &loaded, diag);
+	kp_thread_outside(outer);
+	if (result < 0)
 		return -1;
 	*got = local ? find_loaded(site, loaded) : NULL;
 	if (*got) {
-		kp_code_drop(loaded, 0);
+		drop(site, loaded, value, false);
 		return 0;
 	}
 	struct kp_inner_rung *rung = make(name, stored, value);
 	if (!rung) {
-		kp_code_drop(loaded, 0);
+		drop(site, loaded, value, false);
 		return kp_diag_no_memory(diag);
 	}
 	rung->loaded = loaded;
@@ -141,13 +154,13 @@ int kp_rung_get(struct kp_inner_site *site, const struct kp_sight *sight, size_t
 	return 0;
 }
 
-void kp_rungs_free(struct kp_inner_rung *rungs, bool lost)
+void kp_rungs_free(struct kp_inner_site *site, bool lost)
 {
-	while (rungs) {
-		struct kp_inner_rung *next = rungs->next;
-		kp_code_drop(rungs->loaded, lost);
-		free(rungs->stored);
-		free(rungs);
-		rungs = next;
+	while (site->rungs) {
+		struct kp_inner_rung *rung = site->rungs;
+		site->rungs = rung->next;
+		drop(site, rung->loaded, rung->front.kernel, lost);
+		free(rung->stored);
+		free(rung);
 	}
 }

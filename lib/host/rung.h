@@ -35,7 +35,7 @@ int kp_rung_get(struct kp_inner_site *site, const struct kp_sight *sight, size_t
 	const struct kp_inner_rung **rung, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 /* With the site: nobody calls any more. */
-void kp_rungs_free(struct kp_inner_rung *rungs, bool lost);
+void kp_rungs_free(struct kp_inner_site *site, bool lost);
 
 /* Does every call of it have to go the whole way? */
 static inline bool kp_rung_is_slow(const struct kp_inner_rung *rung)

@@ -171,7 +171,7 @@ static void site_finish(struct kp_inner_site *site)
 	bool lost = site->device && kp_device_is_lost(site->device);
 
 	kp_guard_finish(site);
-	kp_rungs_free(site->rungs, lost);
+	kp_rungs_free(site, lost);
 	while (site->ladders) {
 		struct kp_ladder *next = site->ladders->next;
 		kp_ladder_free(site->ladders);

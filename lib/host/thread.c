@@ -224,6 +224,28 @@ struct kp_slot *kp_thread_mine(void)
 	return own ? own->slot : NULL;
 }
 
+static void mark(struct kp_slot *slot, uint64_t kernel)
+{
+	__asm__ volatile("" ::: "memory");
+	if (slot)
+		__atomic_store_n(&slot->kernel, kernel, __ATOMIC_RELAXED);
+	__asm__ volatile("" ::: "memory");
+}
+
+uint64_t kp_thread_inside(struct kp_slot *slots, uint64_t kernel)
+{
+	struct kp_slot *slot = kp_thread_enter(slots);
+	uint64_t outer = slot ? slot->kernel & KP_SLOT_OWN : 0;
+
+	mark(slot, kernel);
+	return outer;
+}
+
+void kp_thread_outside(uint64_t outer)
+{
+	mark(kp_thread_mine(), outer);
+}
+
 uint64_t kp_thread_begin(struct kp_slot *slots)
 {
 	struct kp_slot *slot = kp_thread_enter(slots);

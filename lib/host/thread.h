@@ -43,6 +43,13 @@ struct kp_slot *kp_thread_enter(struct kp_slot *slots);
 struct kp_slot *kp_thread_mine(void);
 
 /*
+ * Around code of a kernel (as in kp_slot) that is no call: loading it, asking what it
+ * needs. `inside` returns what `outside` is given.
+ */
+uint64_t kp_thread_inside(struct kp_slot *slots, uint64_t kernel);
+void kp_thread_outside(uint64_t outer);
+
+/*
  * Around a call that goes the whole way: scratch memory that calls before have left is
  * free again, and so is what this one takes. Inline calls leave theirs to the next, which
  * goes the whole way for it.

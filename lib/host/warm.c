@@ -49,7 +49,7 @@ static void ask_need(
 	call.tensors = dense.list;
 	call.n_tensors = (uint32_t)site->check.n_roles;
 	kp_call_ready(site, &call);
-	if (kp_call_need(rung, &call, &need) != KP_OK)
+	if (kp_call_need(site, rung, &call, &need) != KP_OK)
 		return;
 	grow(&warming->warmth->workspace_bytes, need.workspace_bytes);
 	grow(&warming->warmth->workspace_align, need.workspace_align);

@@ -122,7 +122,9 @@ static int fill(struct kp_weight *weight, struct kp_inner_site *site, uint32_t r
 		return kp_fault(error, &diag);
 	call.state = rung->front.state;
 	call.device_state = rung->front.device_state;
+	uint64_t outer = kp_thread_inside(site->handle->slots, rung->front.kernel);
 	int status = lay_out(weight, rung, &call, role);
+	kp_thread_outside(outer);
 	if (status != KP_OK)
 		return status;
 	if (weight->memory)
