@@ -72,6 +72,8 @@ BENCH_SRC   := $(wildcard tests/bench/*.c)
 FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
 MAN_PAGES   := $(wildcard man/*.[1-9])
+# `man kp_open` leads to the page of all functions.
+MAN_LINKS   := $(shell sed -n 's/^\.F[no] \(kp_[a-z_]*\).*/\1/p' man/kplug-host.3 | sort -u)
 
 HEADERS     := $(wildcard lib/include/kplug/*.* lib/include/kplug/cxx/*)
 MODULE      := $(wildcard lib/python/kplug/*.py) lib/python/kplug/py.typed
@@ -441,6 +443,8 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 644 $(TEMPLATES) $(D)$(datadir)/kplug/templates/
 	$(foreach page,$(MAN_PAGES),$(INSTALL) -D -m 644 $(page) \
 		$(D)$(mandir)/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page)) &&) :
+	for name in $(MAN_LINKS); do \
+		echo '.so man3/kplug-host.3' >$(D)$(mandir)/man3/$$name.3 || exit 1; done
 	$(INSTALL) -m 644 lib/org.kplug.Manager.varlink $(D)$(datadir)/kplug/varlink/
 	$(INSTALL) -m 644 $(filter-out lib/include/kplug/cxx/%,$(HEADERS)) \
 		$(D)$(prefix)/include/kplug/
@@ -450,7 +454,8 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	$(INSTALL) -m 644 $(MODULE) $(D)$(pythondir)/kplug/
 uninstall: ## remove what install put there
 	rm -f $(foreach page,$(MAN_PAGES),\
-		$(D)$(mandir)/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page)))
+		$(D)$(mandir)/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page))) \
+		$(MAN_LINKS:%=$(D)$(mandir)/man3/%.3)
 	rm -f $(D)$(prefix)/bin/pluginctl $(D)$(prefix)/sbin/plugind
 	rm -f $(PLUGINS:%=$(D)$(libdir)/kplug/plugins/%.so) \
 		$(PLUGINS:%=$(D)$(libdir)/kplug/plugins.d/%.json)
