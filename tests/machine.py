@@ -161,11 +161,11 @@ class Machine:
         """As after the installation: nothing runs, nothing was decided, nothing added."""
         self.run("systemctl", "stop", "plugind.socket", "plugind.service")
         self.run("systemctl", "reset-failed", "plugind.socket", "plugind.service", check=False)
-        kept = [f"{DROP_INS}/sanitized.conf"]
-        made = glob.glob(self.path(f"{DROP_INS}/*")) + glob.glob(self.path("/etc/kplug/*.json"))
-        for path in made + glob.glob(self.path(f"{MANIFESTS}/*")):
-            if path not in map(self.path, kept):
-                os.unlink(path)
+        kept = self.path(f"{DROP_INS}/sanitized.conf")
+        for made in (f"{DROP_INS}/*", "/etc/kplug/*.json", f"{MANIFESTS}/*"):
+            for path in glob.glob(self.path(made)):
+                if path != kept:
+                    os.unlink(path)
         for directory in ("/var/lib/kplug", "/var/cache/kplug"):
             shutil.rmtree(self.path(directory), ignore_errors=True)
         self.run("systemctl", "daemon-reload")

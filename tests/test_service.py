@@ -100,7 +100,8 @@ class Service(unittest.TestCase):
         self.machine.start()
         shape = ["--shape", "m=8,n=8,k=8"]
         self.machine.ctl("bench", "gemm/mm", *shape, "--time", "0.02", "--kernel", "x86/gemm_mm")
-        self.machine.ctl("verify", "elementwise/square", "--seed", "1")
+        how = ["--seed", "1", "--layout", "contiguous", "--kernel", "reference"]
+        self.machine.ctl("verify", "elementwise/square", *how)
 
     def test_it_runs_as_kplug_with_no_right_of_roots(self):
         self.machine.start()
@@ -176,7 +177,7 @@ class Service(unittest.TestCase):
     def test_a_reload_may_take_longer_than_a_start(self):
         self.machine.drop_in("hasty", "[Service]\nTimeoutStartSec=1s\n")
         self.machine.start()
-        self.machine.add("slow", before=HANG, manifest={"timeout_ms": 2500})
+        self.machine.add("slow", before=HANG, manifest={"timeout_ms": 1800})
         self.machine.run("systemctl", "reload", "plugind.service")
         self.assertEqual((self.state_of("slow"), self.state()), ("failed", "active"))
         self.assertEqual(self.machine.show("ReloadResult"), "success")
@@ -276,6 +277,22 @@ class Service(unittest.TestCase):
             else:
                 self.assertEqual(mode, 0o600, name)
         self.assertIn("decisions.json", modes)
+
+    def test_what_a_daemon_of_roots_has_kept_is_the_services(self):
+        by_hand = ["systemd-run", "--unit=by-hand", f"{PREFIX}/sbin/plugind", "--system"]
+        self.machine.run(*by_hand)
+        self.machine.ctl("status", "--wait")
+        self.machine.ctl("disable", "x86")
+        self.machine.run("systemctl", "stop", "by-hand.service")
+        self.machine.start()
+        self.assertEqual(self.machine.plugins()["x86"]["state"], "disabled")
+        self.machine.ctl("enable", "x86")
+        owners = {
+            os.stat(os.path.join(parent, name)).st_uid
+            for parent, _, names in os.walk(self.machine.path("/var/lib/kplug"))
+            for name in names
+        }
+        self.assertEqual(owners, {int(self.machine.run("id", "-u", "kplug").stdout)})
 
     # -- the journal
 
