@@ -9,8 +9,9 @@ they read as on a real machine.
 import os
 import re
 import shutil
-import subprocess
 import tempfile
+
+from test_install import make
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -32,22 +33,6 @@ PLATFORM = """{
 """
 
 
-def make(build, *targets):
-    """make with the compiler and flags that made the build."""
-    with open(os.path.join(build, "flags"), encoding="utf-8") as file:
-        flags = file.read().splitlines()
-    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}
-    done = subprocess.run(
-        ["make", "-s", "-C", ROOT, f"BUILD={build}", *flags, *targets],
-        capture_output=True,
-        text=True,
-        env=env,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise AssertionError(done.stdout + done.stderr)
-
-
 def link(source, target):
     """Another name of a file, or a copy: what is built is not changed, only looked at."""
     try:
@@ -62,8 +47,11 @@ class Sandbox:
         build = os.path.join(self.root, "build")
         leave = shutil.ignore_patterns("tests", "*.a.tmp")
         shutil.copytree(BUILD, build, symlinks=True, ignore=leave, copy_function=link)
-        make(build, "install", f"DESTDIR={self.root}")
+        done = make(build, "install", f"DESTDIR={self.root}")
         shutil.rmtree(build)
+        if done.returncode != 0:
+            self.close()
+            raise AssertionError(done.stdout + done.stderr)
         for place, suffix in (("plugins", ".so"), ("plugins.d", ".json")):
             place = self.path(f"/usr/local/lib/kplug/{place}")
             for name in os.listdir(place):

@@ -245,8 +245,9 @@ class Headers(Case):
             elif row[:1] == [".Fc"]:
                 text.append(f"{kind} {name}({', '.join(inside)});")
         # A prototype that is not the header's is an error of the compiler.
+        include = os.path.join(ROOT, "lib", "include")
         done = subprocess.run(
-            ["cc", "-std=c11", "-fsyntax-only", "-I", os.path.join(ROOT, "lib", "include"), "-xc", "-"],
+            ["cc", "-std=c11", "-fsyntax-only", "-I", include, "-xc", "-"],
             input="\n".join(text).replace("int kp_run(", "static inline int kp_run(") + "\n",
             capture_output=True,
             text=True,
