@@ -3,6 +3,7 @@
 #include "daemon/worker/provided.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -97,6 +98,34 @@ static int collect(struct check *check)
 	return 0;
 }
 
+/*
+ * Most of it is the C library's, which this process has mapped from that very file: there
+ * the loader is asked, and no table is read. Nothing is loaded by this.
+ */
+static void ask_loader(struct check *check, const char *name)
+{
+	const struct closure_part *part = closure_find(check->closure, name);
+	struct link_map *map =
+		part ? dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+
+	if (!map)
+		return;
+	if (strcmp(map->l_name, part->path) == 0)
+		for (size_t i = 0; i < check->wanted.count; i++) {
+			struct want *want = &check->wanted.items[i];
+			want->found = want->found || dlsym(map, want->name);
+		}
+	(void)dlclose(map);
+}
+
+static bool all_found(const struct wanted *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++)
+		if (!wanted->items[i].found)
+			return false;
+	return true;
+}
+
 /* By name alone: versions have been looked at as a whole. */
 static int index_wanted(struct wanted *wanted)
 {
@@ -109,7 +138,8 @@ static int index_wanted(struct wanted *wanted)
 		if (!hsearch_r(entry, ENTER, &found, &wanted->table))
 			return -1;
 		/* The same name in another version: one of them stands for both. */
-		wanted->items[i].found = found->data != &wanted->items[i];
+		if (found->data != &wanted->items[i])
+			wanted->items[i].found = true;
 	}
 	return 0;
 }
@@ -229,6 +259,18 @@ static void tell_missing(struct check *check)
 			judge(check, &check->wanted.items[i]);
 }
 
+static int ask_tables(struct check *check)
+{
+	if (index_wanted(&check->wanted) < 0)
+		return -1;
+	for (size_t i = 0; i < check->closure->count; i++)
+		offer(&check->wanted, &check->closure->parts[i]->image);
+	/* A library may define what it uses, in a table that was not found. */
+	offer(&check->wanted, check->image);
+	tell_missing(check);
+	return 0;
+}
+
 int provided_check(const struct elf_image *image, const struct closure *closure,
 	struct kp_diags *faults, struct kp_diags *warnings)
 {
@@ -236,15 +278,10 @@ int provided_check(const struct elf_image *image, const struct closure *closure,
 	int result = collect(&check);
 
 	elf_versions_needed(image, check_version, &check);
-	if (result == 0)
-		result = index_wanted(&check.wanted);
-	for (size_t i = 0; result == 0 && i < closure->count; i++)
-		offer(&check.wanted, &closure->parts[i]->image);
-	/* A library may define what it uses, in a table that was not found. */
-	if (result == 0) {
-		offer(&check.wanted, image);
-		tell_missing(&check);
-	}
+	ask_loader(&check, "libc.so.6");
+	ask_loader(&check, "libm.so.6");
+	if (result == 0 && !all_found(&check.wanted))
+		result = ask_tables(&check);
 	hdestroy_r(&check.wanted.table);
 	free(check.wanted.items);
 	return result;
