@@ -202,6 +202,18 @@ static void call_until(float what)
 	printf("%g\n", (double)got);
 }
 
+/* Calls with this as long as it does. */
+static void call_while(float what)
+{
+	float got = 100 + what;
+
+	printf("calling\n");
+	fflush(stdout);
+	while (call_for(site, what, &got) == KP_OK && got == 100 + what)
+		usleep(1000);
+	printf("%g\n", (double)got);
+}
+
 /* How many of the calls of three seconds fail. */
 static void count_failures(float what)
 {
@@ -229,6 +241,8 @@ static void step(const char *name)
 {
 	if (strcmp(name, "until") == 0)
 		call_until((float)atof(argument));
+	else if (strcmp(name, "while") == 0)
+		call_while((float)atof(argument));
 	else if (strcmp(name, "count") == 0)
 		count_failures((float)atof(argument));
 	else if (strcmp(name, "why") == 0)

@@ -134,6 +134,22 @@ class Quarantine(unittest.TestCase):
         enabled = daemon.call("IsEnabled", name="bad/square")
         self.assertEqual((enabled["enabled"], enabled["state"]), (False, "quarantined"))
 
+    def test_those_who_watch_are_told(self):
+        daemon = self.daemon("--strikes", "1")
+        told = {}
+        with daemon.client() as client:
+            events = client.call_more("Monitor", {})
+            next(events)
+            self.crash(daemon, 1)
+            daemon.ctl("retry", "bad/square")
+            while "retry" not in told:
+                event = next(events)["event"]
+                told[event["kind"]] = event
+        self.assertEqual(told["incident"]["name"], "bad/square")
+        self.assertEqual(told["incident"]["code"], "crash")
+        self.assertEqual(told["quarantine"]["name"], "bad/square")
+        self.assertIn("incident", told["quarantine"]["message"])
+
     def test_no_override_brings_it_back(self):
         daemon = self.daemon("--strikes", "1")
         self.crash(daemon, 1)
@@ -194,12 +210,24 @@ class Quarantine(unittest.TestCase):
 
     # -- whose
 
+    def runs_until(self, daemon, end, **more):
+        """One that runs meanwhile changes over with its next call."""
+        with start(daemon, "while", GOOD, **more) as running:
+            self.assertEqual(running.stdout.readline(), "calling\n")
+            end()
+            self.assertEqual(running.stdout.read(), "7\n")
+
+    def test_applications_that_run_change_over_with_their_next_call(self):
+        daemon = self.daemon("--strikes", "2")
+        self.runs_until(daemon, lambda: self.crash(daemon, 2))
+        self.assertTrue(self.quarantined(daemon))
+
     @unittest.skipUnless(os.getuid() == 0, "only root can become another user")
     def test_another_users_crashes_count_for_that_user_alone(self):
         daemon = self.daemon("--strikes", "2", system=True)
         for path in (os.path.dirname(daemon.place), os.path.dirname(crasher()), daemon.place):
             os.chmod(path, 0o755)
-        self.crash(daemon, 2, user=NOBODY)
+        self.runs_until(daemon, lambda: self.crash(daemon, 2, user=NOBODY), user=NOBODY)
         found = incidents(daemon)
         self.assertEqual({i["uid"] for i in found}, {NOBODY})
         self.assertFalse(self.quarantined(daemon))
@@ -223,10 +251,6 @@ class Quarantine(unittest.TestCase):
             with self.subTest(words=words):
                 self.assertIn("quarantined", ctl(*words).stdout)
                 self.assertNotIn("quarantined", daemon.ctl(*words).stdout)
-        # One who is running learns of it, too, and of its end.
-        with start(daemon, "call", GOOD, "ready", user=NOBODY) as waiting:
-            self.assertEqual(waiting.stdout.readline(), "7\n")
-            waiting.kill()
         self.assertEqual(ctl("retry", "good/square").returncode, 4)
         self.assertEqual(ctl("retry", "bad/square").returncode, 0)
         self.assertEqual(run(daemon, "call", GOOD, user=NOBODY), (0, ["101"]))
