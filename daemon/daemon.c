@@ -276,10 +276,11 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 		&daemon->families, &daemon->platform, &host, on_change, daemon);
 	if (!daemon->registry)
 		return kp_diag_no_memory(diag);
+	/* Decisions first: what is off is off from the beginning, and said once. */
 	if (state_decisions(daemon->state, &daemon->decisions, &daemon->lost, diag) < 0 ||
-		restore_table(daemon, diag) < 0 ||
 		kp_registry_decide(
-			daemon->registry, &daemon->decisions, daemon_now(), diag) < 0)
+			daemon->registry, &daemon->decisions, daemon_now(), diag) < 0 ||
+		restore_table(daemon, diag) < 0)
 		return -1;
 	/* Most likely what was restored holds: else it is published when asked for. */
 	if (daemon->known && generation_resume(&daemon->generation, daemon->registry))

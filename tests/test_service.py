@@ -204,6 +204,9 @@ class Service(unittest.TestCase):
                 self.assertNotEqual(self.machine.main_pid(), before)
                 self.assertEqual(plugin["state"], "disabled")
                 self.assertIn("NaN on batch 7", json.dumps(plugin))
+        # Once when it was decided, then once a start.
+        said = [text for _, text in self.machine.journal() if text.startswith("x86: disabled")]
+        self.assertEqual(len(said), 4)
 
     def test_the_example_for_the_node_exporter_writes_the_figures(self):
         names = ["kplug-metrics.service", "kplug-metrics.timer"]

@@ -3,9 +3,10 @@
 
 import json
 import os
+import time
 import unittest
 
-from harness import Daemon, VarlinkError, write
+from harness import Daemon, VarlinkError, wait_until, write
 
 
 class Decisions(unittest.TestCase):
@@ -54,6 +55,18 @@ class Decisions(unittest.TestCase):
                 os.path.join(daemon.state_dir, "decisions.json"), encoding="utf-8"
             ) as file:
                 self.assertEqual(json.load(file), document)
+
+    def test_a_decision_is_as_old_after_a_restart_as_before_and_said_once(self):
+        with Daemon() as daemon:
+            daemon.add("a")
+            daemon.call("Reload")
+            daemon.call("Disable", name="a")
+            before = daemon.plugins()["a"]
+            wait_until(lambda: time.time() > before["since"] + 1, "another second")
+            said = daemon.log().count("a: disabled")
+            daemon.restart()
+            self.assertEqual(daemon.plugins()["a"]["since"], before["since"])
+            self.assertEqual(daemon.log().count("a: disabled"), said + 1)
 
     def test_the_decisions_before_hold_when_the_last_ones_are_damaged(self):
         daemon = self.stopped()

@@ -12,6 +12,7 @@
 struct kp_standing {
 	enum kp_state state;
 	const char *code, *message, *source;
+	int64_t since; /* 0: since it is noticed */
 	char text[512];
 };
 

@@ -23,6 +23,7 @@ static void stand(struct kp_standing *standing, enum kp_state state, const char 
 	standing->code = code;
 	standing->message = message;
 	standing->source = source;
+	standing->since = 0;
 }
 
 void kp_standing_disabled(struct kp_standing *standing,
@@ -38,6 +39,7 @@ void kp_standing_disabled(struct kp_standing *standing,
 		disabled->reason[0] ? ": " : "", disabled->reason);
 	stand(standing, KP_STATE_DISABLED, "disabled_by_operator", standing->text,
 		"operator");
+	standing->since = disabled->at;
 }
 
 void kp_standing_ruled(struct kp_standing *standing, const struct kp_rule *rule)
@@ -232,7 +234,7 @@ static int take_standing(struct kp_registry *registry, struct kp_plugin *plugin,
 	registry->dirty = true;
 	if (!changed)
 		return 0;
-	plugin->since = now;
+	plugin->since = standing->since ? standing->since : now;
 	tell(registry, plugin, is_new ? standing->state : before, is_new);
 	return 0;
 }
