@@ -76,7 +76,8 @@ class Commands(Case):
         rows = {i.words[1]: i for i in self.page.items("COMMANDS")}
         for command in self.help["commands"]:
             with self.subTest(command=command["name"]):
-                item = rows[command["name"]]
+                item = rows.get(command["name"])
+                self.assertIsNotNone(item, f"{command['name']} has no paragraph")
                 like, _, without = item.notes.get("options as", "").partition(" without ")
                 shared = rows[like].items if like else []
                 shared = [i for i in shared if i.named("Fl") != "-" + without]
