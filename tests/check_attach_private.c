@@ -7,7 +7,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/host/attach.h"
@@ -209,6 +211,55 @@ START_TEST(one_whose_starter_has_gone_is_started_again_by_who_is_left)
 }
 END_TEST
 
+/* How many descriptors of ours are this file. */
+static int descriptors_of(const char *path)
+{
+	char link[64], target[PATH_MAX];
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++) {
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		ssize_t n = readlink(link, target, sizeof(target) - 1);
+		if (n <= 0)
+			continue;
+		target[n] = '\0';
+		count += strcmp(target, path) == 0;
+	}
+	return count;
+}
+
+static bool waits_for_its_turn(void *path)
+{
+	return descriptors_of(path) == 2;
+}
+
+START_TEST(an_application_may_leave_while_one_is_started)
+{
+	struct kp_attach *made = attach();
+	char turn[128];
+	struct kp_diag diag;
+	json_t *reply = NULL;
+	struct timespec from, to;
+
+	(void)snprintf(turn, sizeof(turn), "%s/run/kplug/plugind.sock.start", place);
+	int fd = open(turn, O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	ck_assert_int_eq(kp_attach_ask(made, "Status", NULL, &reply, &diag), 0);
+	(void)kill((pid_t)json_integer_value(json_object_get(reply, "pid")), SIGKILL);
+	json_decref(reply);
+	plugind_await(waits_for_its_turn, turn, "an application that starts another");
+	(void)clock_gettime(CLOCK_MONOTONIC, &from);
+	kp_attach_free(made);
+	(void)clock_gettime(CLOCK_MONOTONIC, &to);
+	/* The turn is waited for 15 s. */
+	ck_assert_int_lt(to.tv_sec - from.tv_sec, 10);
+	(void)close(fd);
+	(void)snprintf(turn, sizeof(turn), "%s/run/kplug/plugind.sock", place);
+	(void)unlink(turn);
+}
+END_TEST
+
 START_TEST(none_is_started_where_that_is_refused)
 {
 	struct kp_attach_options options = {.no_daemon = true};
@@ -261,6 +312,7 @@ static Suite *private_suite(void)
 	tcase_add_test(tcase, it_is_nobody_s_child_and_has_nothing_of_the_application_s);
 	tcase_add_test(tcase, one_that_is_killed_is_started_again);
 	tcase_add_test(tcase, one_whose_starter_has_gone_is_started_again_by_who_is_left);
+	tcase_add_test(tcase, an_application_may_leave_while_one_is_started);
 	tcase_add_test(tcase, none_is_started_where_that_is_refused);
 	tcase_add_test(tcase, none_is_started_for_a_socket_that_somebody_named);
 	tcase_add_test(tcase, without_a_place_for_its_socket_the_error_says_what_to_do);

@@ -94,6 +94,17 @@ static bool may_start_one(const struct kp_attach *attach)
 	return !attach->options.no_daemon && (!named || !*named);
 }
 
+static int start_and_connect(struct kp_attach *attach, struct kp_diag *diag)
+{
+	struct kp_client *guest;
+
+	if (kp_private_start(attach->wake[0], &guest, diag) < 0)
+		return -1;
+	int result = kp_attach_connect(attach, OPEN_MS, diag);
+	kp_client_close(guest);
+	return result;
+}
+
 static int reach(struct kp_attach *attach, struct kp_diag *diag)
 {
 	struct kp_diag why;
@@ -102,9 +113,7 @@ static int reach(struct kp_attach *attach, struct kp_diag *diag)
 	if (kp_attach_connect(attach, OPEN_MS, &why) == 0)
 		return 0;
 	if (attach->may_start && strcmp(why.code, "no_daemon") == 0)
-		return kp_private_start(diag) < 0
-			       ? -1
-			       : kp_attach_connect(attach, OPEN_MS, diag);
+		return start_and_connect(attach, diag);
 	if (diag)
 		*diag = why;
 	return -1;

@@ -62,8 +62,10 @@ void *kp_attach_run(void *attach);
 
 /*
  * Starts a plugind of this user's, unless another application just does, and waits until
- * it listens. Codes no_daemon, no_memory.
+ * it listens, or until `stop` can be read. *guest is a connection that it stays for: it
+ * ends with its last one. Codes no_daemon, interrupted, no_memory.
  */
-int kp_private_start(struct kp_diag *diag) __attribute__((warn_unused_result));
+int kp_private_start(int stop, struct kp_client **guest, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 
 #endif

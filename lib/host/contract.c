@@ -53,34 +53,69 @@ static int ask(
 	return json_is_object(family) ? read_family(contract, family, diag) : 0;
 }
 
-const struct kp_contract *kp_contract_get(struct kp_contract **list,
-	struct kp_attach *attach, const char *operation, struct kp_diag *diag)
+static struct kp_contract *find(
+	const struct kp_contracts *contracts, const char *operation)
 {
-	struct kp_contract *contract = *list;
+	struct kp_contract *contract = contracts->first;
 
 	while (contract && strcmp(contract->operation, operation) != 0)
 		contract = contract->next;
-	if (contract)
-		return contract;
-	contract = calloc(1, sizeof(*contract));
-	if (!contract || !(contract->operation = strdup(operation))) {
-		free(contract);
-		kp_diag_no_memory(diag);
-		return NULL;
-	}
-	if (ask(contract, attach, diag) < 0) {
-		contract_free(contract);
-		return NULL;
-	}
-	contract->next = *list;
-	return *list = contract;
+	return contract;
 }
 
-void kp_contracts_free(struct kp_contract *list)
+static struct kp_contract *contract_new(
+	struct kp_attach *attach, const char *operation, struct kp_diag *diag)
 {
-	while (list) {
-		struct kp_contract *next = list->next;
-		contract_free(list);
-		list = next;
+	struct kp_contract *new = calloc(1, sizeof(*new));
+
+	if (!new || !(new->operation = strdup(operation)))
+		kp_diag_no_memory(diag);
+	else if (ask(new, attach, diag) == 0)
+		return new;
+	contract_free(new);
+	return NULL;
+}
+
+/* The one that stays, where another thread has asked, too. */
+static struct kp_contract *enter(struct kp_contracts *contracts, struct kp_contract *new)
+{
+	(void)pthread_mutex_lock(&contracts->lock);
+	struct kp_contract *contract = find(contracts, new->operation);
+	if (!contract) {
+		contract = new;
+		new->next = contracts->first;
+		contracts->first = new;
 	}
+	(void)pthread_mutex_unlock(&contracts->lock);
+	if (contract != new)
+		contract_free(new);
+	return contract;
+}
+
+const struct kp_contract *kp_contract_get(struct kp_contracts *contracts,
+	struct kp_attach *attach, const char *operation, struct kp_diag *diag)
+{
+	(void)pthread_mutex_lock(&contracts->lock);
+	struct kp_contract *contract = find(contracts, operation);
+	(void)pthread_mutex_unlock(&contracts->lock);
+	if (contract)
+		return contract;
+	contract = contract_new(attach, operation, diag);
+	return contract ? enter(contracts, contract) : NULL;
+}
+
+void kp_contracts_init(struct kp_contracts *contracts)
+{
+	*contracts = (struct kp_contracts){.first = NULL};
+	(void)pthread_mutex_init(&contracts->lock, NULL);
+}
+
+void kp_contracts_finish(struct kp_contracts *contracts)
+{
+	while (contracts->first) {
+		struct kp_contract *contract = contracts->first;
+		contracts->first = contract->next;
+		contract_free(contract);
+	}
+	(void)pthread_mutex_destroy(&contracts->lock);
 }

@@ -9,16 +9,6 @@
 
 enum { WAIT_MS = 50 };
 
-static const struct kp_contract *find(
-	struct kp_handle *handle, const char *operation, struct kp_diag *diag)
-{
-	(void)pthread_mutex_lock(&handle->lock);
-	const struct kp_contract *contract =
-		kp_contract_get(&handle->contracts, handle->attach, operation, diag);
-	(void)pthread_mutex_unlock(&handle->lock);
-	return contract;
-}
-
 /* Is there a kernel of it, at least? */
 static int check_known(
 	struct kp_handle *handle, const char *operation, struct kp_diag *diag)
@@ -41,7 +31,8 @@ int kp_describe(struct kp_handle *handle, const char *operation, char **family,
 
 	if (kp_handle_is_forked(handle))
 		return kp_handle_forked(error);
-	const struct kp_contract *contract = find(handle, operation, &diag);
+	const struct kp_contract *contract =
+		kp_contract_get(&handle->contracts, handle->attach, operation, &diag);
 	if (!contract ||
 		(!contract->described && check_known(handle, operation, &diag) < 0))
 		return kp_fault(error, &diag);

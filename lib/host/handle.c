@@ -230,6 +230,7 @@ static struct kp_handle *handle_new(const struct kp_options *options)
 	handle->patience_us = PATIENCE_US;
 	handle->patience_at = now_us();
 	handle->environment.level = KP_LOG_NONE;
+	kp_contracts_init(&handle->contracts);
 	kp_exclude_init(&handle->exclude);
 	kp_reports_init(&handle->reports);
 	kp_breakers_init(&handle->breakers);
@@ -365,7 +366,7 @@ void kp_close(struct kp_handle *handle)
 		kp_attach_leave_slots(handle->attach);
 	kp_attach_free(handle->attach);
 	kp_sight_drop(handle->sight);
-	kp_contracts_free(handle->contracts);
+	kp_contracts_finish(&handle->contracts);
 	kp_scopes_finish(&handle->scopes);
 	kp_locals_free(handle->locals);
 	kp_profilers_free(handle);

@@ -49,6 +49,7 @@ struct kp_handle {
 	uint64_t step;	  /* atomic: the generation that is adopted at_step */
 	uint64_t adopted; /* atomic: for people */
 	uint64_t *bits;	  /* at_step: as of the step, under lock */
+	struct kp_contracts contracts;
 	struct kp_exclude exclude;
 	struct kp_reports reports;
 	struct kp_breakers breakers;
@@ -61,7 +62,6 @@ struct kp_handle {
 	struct kp_sight *sight; /* the newest */
 	uint64_t sights;
 	int64_t patience_us, patience_at; /* how long callers may still wait for views */
-	struct kp_contract *contracts;
 	struct kp_scopes scopes;
 	struct kp_open_device *devices; /* the CPU is the last */
 	uint32_t n_devices;

@@ -92,10 +92,8 @@ static int check_family(
 	const char *operation = local->note.kernels[0].operation;
 	struct kp_families one = {0};
 
-	(void)pthread_mutex_lock(&handle->lock);
 	const struct kp_contract *contract =
 		kp_contract_get(&handle->contracts, handle->attach, operation, diag);
-	(void)pthread_mutex_unlock(&handle->lock);
 	if (!contract)
 		return -1;
 	struct kp_family family = contract->family;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -15,7 +16,6 @@
 #include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -126,29 +126,35 @@ static int spawn(const char *program, const char *log, pid_t *shell)
 	return error;
 }
 
-static void pause_a_step(void)
+/* False: nobody wants it any more. */
+static bool pause_a_step(int stop)
 {
-	const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
-	(void)nanosleep(&step, NULL);
+	struct pollfd wake = {.fd = stop, .events = POLLIN};
+	return poll(&wake, 1, STEP_MS) <= 0;
 }
 
-static bool listens(const char *socket)
+static int interrupted(struct kp_diag *diag)
+{
+	return kp_diag_set(diag, "interrupted", "plugind",
+		"the wait for a private plugind was ended");
+}
+
+/* NULL: nobody listens. */
+static struct kp_client *knock(const char *socket)
 {
 	struct kp_client *client;
 
-	if (kp_client_open(socket, START_MS, &client, NULL) < 0)
-		return false;
-	kp_client_close(client);
-	return true;
+	return kp_client_open(socket, START_MS, &client, NULL) < 0 ? NULL : client;
 }
 
-static bool await(const char *socket, int64_t end)
+static struct kp_client *await(const char *socket, int64_t end, int stop)
 {
-	bool there;
+	struct kp_client *client;
 
-	while (!(there = listens(socket)) && kp_clock_ms() < end)
-		pause_a_step();
-	return there;
+	while (!(client = knock(socket)) && kp_clock_ms() < end)
+		if (!pause_a_step(stop))
+			return NULL;
+	return client;
 }
 
 static int spawn_once(const char *program, const char *log, struct kp_diag *diag)
@@ -164,7 +170,8 @@ static int spawn_once(const char *program, const char *log, struct kp_diag *diag
 	return 0;
 }
 
-static int start(const char *socket, int64_t deadline, struct kp_diag *diag)
+static int start(const char *socket, int64_t deadline, int stop, struct kp_client **guest,
+	struct kp_diag *diag)
 {
 	owned_text program = find_program();
 	owned_text log = NULL;
@@ -177,12 +184,15 @@ static int start(const char *socket, int64_t deadline, struct kp_diag *diag)
 	 * One that was killed a moment ago may still hold its locks, and the next ends
 	 * then; one that is slow holds them against a third, which ends alike.
 	 */
-	while (kp_clock_ms() < deadline) {
+	do {
 		if (spawn_once(program, log, diag) < 0)
 			return -1;
-		if (await(socket, kp_clock_ms() + AGAIN_MS))
+		*guest = await(socket, kp_clock_ms() + AGAIN_MS, stop);
+		if (*guest)
 			return 0;
-	}
+		if (!pause_a_step(stop))
+			return interrupted(diag);
+	} while (kp_clock_ms() < deadline);
 	return kp_diag_set(diag, "no_daemon", socket,
 		"%s was started, but does not listen at %s; see %s", program, socket,
 		log);
@@ -191,18 +201,17 @@ static int start(const char *socket, int64_t deadline, struct kp_diag *diag)
 /* ---- one at a time ------------------------------------------------------------- */
 
 /* Waits for whoever starts one just now. The descriptor, or -1 with errno. */
-static int take_turn(const char *path, int64_t deadline)
+static int take_turn(const char *path, int64_t deadline, int stop)
 {
 	owned_fd fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EINTR && errno != EWOULDBLOCK)
 			return -1;
-		if (kp_clock_ms() >= deadline) {
+		if (kp_clock_ms() >= deadline || !pause_a_step(stop)) {
 			errno = ETIMEDOUT;
 			return -1;
 		}
-		pause_a_step();
 	}
 	int taken = fd;
 	fd = -1;
@@ -225,7 +234,7 @@ static int make_directory(const char *socket, struct kp_diag *diag)
 				     why.message);
 }
 
-int kp_private_start(struct kp_diag *diag)
+int kp_private_start(int stop, struct kp_client **guest, struct kp_diag *diag)
 {
 	int64_t deadline = kp_clock_ms() + START_MS;
 	owned_text socket = kp_place_socket(false);
@@ -241,8 +250,9 @@ int kp_private_start(struct kp_diag *diag)
 		return kp_diag_no_memory(diag);
 	if (make_directory(socket, diag) < 0)
 		return -1;
-	owned_fd fd = take_turn(turn, deadline);
+	owned_fd fd = take_turn(turn, deadline, stop);
 	if (fd < 0)
 		return cannot("locking", turn, errno, diag);
-	return listens(socket) ? 0 : start(socket, deadline, diag);
+	*guest = knock(socket);
+	return *guest ? 0 : start(socket, deadline, stop, guest, diag);
 }

@@ -12,7 +12,7 @@ enum {
 	SOON_MS = 100,	/* between two tries at first */
 	LATER_MS = 500,
 	SOON_TRIES = 50,
-	START_TRIES = 10, /* then a private one is started again */
+	START_TRIES = 10, /* as often a private one is started again */
 	LOOK_MS = 1000,	  /* between two looks at the table on disk */
 };
 
@@ -108,14 +108,33 @@ static void complain(
 	kp_attach_log(attach, 1, "%s", diag->message);
 }
 
-/* One who was killed does not come back by itself; a restart by somebody would have. */
-static void start_again(const struct kp_attach *attach, const struct kp_diag *why)
+/*
+ * Who was killed does not come back by itself; a restart by somebody would have. Some
+ * tries, since one that is started may be killed, too.
+ */
+static bool is_to_be_started(
+	const struct kp_attach *attach, int tries, const struct kp_diag *why)
 {
-	struct kp_diag diag;
+	return attach->may_start && attach->is_transient && tries > 0 &&
+	       tries < SOON_TRIES && tries % START_TRIES == 0 &&
+	       strcmp(why->code, "no_daemon") == 0;
+}
 
-	if (attach->may_start && attach->is_transient &&
-		strcmp(why->code, "no_daemon") == 0 && kp_private_start(&diag) < 0)
-		kp_attach_log(attach, 1, "%s", diag.message);
+static int dial(struct kp_attach *attach, int tries, struct kp_diag *diag)
+{
+	struct kp_client *guest;
+
+	if (kp_attach_connect(attach, DIAL_MS, diag) == 0)
+		return 0;
+	if (!is_to_be_started(attach, tries, diag))
+		return -1;
+	if (kp_private_start(attach->wake[0], &guest, diag) < 0) {
+		kp_attach_log(attach, 1, "%s", diag->message);
+		return -1;
+	}
+	int result = kp_attach_connect(attach, DIAL_MS, diag);
+	kp_client_close(guest);
+	return result;
 }
 
 /* False: this thread is to end. */
@@ -127,15 +146,13 @@ static bool redial(struct kp_attach *attach)
 
 	for (int tries = 0; !is_ended(attach, tries < SOON_TRIES ? SOON_MS : LATER_MS);
 		tries += tries < SOON_TRIES) {
-		if (kp_attach_connect(attach, DIAL_MS, &diag) == 0) {
+		if (dial(attach, tries, &diag) == 0) {
 			kp_attach_log(attach, 2, "attached again to plugind at %s",
 				attach->path);
 			kp_attach_tell(attach);
 			return true;
 		}
 		complain(attach, &diag, &said);
-		if (tries == START_TRIES)
-			start_again(attach, &diag);
 		if (kp_clock_ms() >= look) {
 			look_at_table(attach);
 			look = kp_clock_ms() + LOOK_MS;

@@ -133,10 +133,8 @@ static int find_contract(struct kp_inner_site *site, const struct kp_sight *sigh
 
 	if (kp_table_operation(&sight->table, operation) == SIZE_MAX)
 		return kp_site_unknown(sight, operation, diag);
-	(void)pthread_mutex_lock(&handle->lock);
 	site->contract =
 		kp_contract_get(&handle->contracts, handle->attach, operation, diag);
-	(void)pthread_mutex_unlock(&handle->lock);
 	return site->contract ? 0 : -1;
 }
 
