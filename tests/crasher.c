@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An application for tests/test_crash.py: calls elementwise/square, the first element of x
- * says what the kernel does (tests/crashing.py), and does some harm of its own.
+ * An application for tests/test_crash.py: calls elementwise/square, the first element of
+ *x says what the kernel does (tests/crashing.py), and does some harm of its own.
  *
  *	crasher SOCKET STEP...
  *
@@ -31,8 +31,12 @@ static int64_t shape[] = {N}, strides[] = {1};
 
 static struct kp_tensor tensor_of(float *data)
 {
-	return (struct kp_tensor){.data = data, .device = {1, 0}, .ndim = 1,
-		.dtype = {2, 32, 1}, .shape = shape, .strides = strides};
+	return (struct kp_tensor){.data = data,
+		.device = {1, 0},
+		.ndim = 1,
+		.dtype = {2, 32, 1},
+		.shape = shape,
+		.strides = strides};
 }
 
 /* A call of the site with this in x; *got is what it gave. */
@@ -154,8 +158,8 @@ static struct kp_site *make_site(unsigned flags, const char *label, const char *
 static void open_it(const char *socket, unsigned flags)
 {
 	struct kp_error error = {KP_SIZED(struct kp_error)};
-	const struct kp_options options = {KP_SIZED(struct kp_options),
-		.flags = flags, .socket = socket, .name = "crasher", .threads = 4};
+	const struct kp_options options = {KP_SIZED(struct kp_options), .flags = flags,
+		.socket = socket, .name = "crasher", .threads = 4};
 
 	if (kp_open(&options, &kplug, &error) != KP_OK) {
 		fprintf(stderr, "%s\n", error.text);
@@ -233,7 +237,8 @@ static void show_why(void)
 {
 	char *why = kp_site_why(site, NULL, NULL);
 
-	printf("%s\n", strstr(why ? why : "", "circuit_open") ? "circuit_open" : "closed");
+	printf("%s\n",
+		strstr(why ? why : "", "circuit_open") ? "circuit_open" : "closed");
 	kp_free(why);
 }
 
@@ -275,8 +280,7 @@ static void step(const char *name)
 	else if (strcmp(name, "default") == 0)
 		handle(SIG_DFL);
 	else if (strcmp(name, "chain") == 0) {
-		struct sigaction action = {
-			.sa_sigaction = chain, .sa_flags = SA_SIGINFO};
+		struct sigaction action = {.sa_sigaction = chain, .sa_flags = SA_SIGINFO};
 		sigaction(SIGSEGV, &action, &earlier);
 	} else if (strcmp(name, "nest") == 0)
 		call(nested, (float)atof(argument));
@@ -292,13 +296,15 @@ static void step(const char *name)
 
 int main(int argc, char **argv)
 {
-	unsigned flags = getenv("CRASHER_FLAGS") ? (unsigned)atoi(getenv("CRASHER_FLAGS")) : 0;
+	unsigned flags =
+		getenv("CRASHER_FLAGS") ? (unsigned)atoi(getenv("CRASHER_FLAGS")) : 0;
 
 	if (getenv("CRASHER_JUMPS"))
 		handle(jump);
 	open_it(argv[1], flags);
 	site = make_site(KP_SITE_CHECKED, "ffn.up", NULL);
-	checking = make_site(0, "a label that is longer than a slot has room for it", NULL);
+	checking =
+		make_site(0, "a label that is longer than a slot has room for it", NULL);
 	if (kp_local_add(kplug,
 		    "{\"name\": \"nest\", \"operation\": \"elementwise/square\","
 		    " \"priority\": 1, \"signatures\": [\"x=f32,y=f32\"],"

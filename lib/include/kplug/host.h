@@ -27,10 +27,10 @@
  * and closing must not meet a use. A struct kp_call belongs to one thread at a time.
  * Signals: unless KP_NO_SIGNALS says otherwise, the first handle puts handlers for SEGV,
  * BUS, FPE, ILL and ABRT before those that are installed, which are called as ever, and
- * gives threads that call an alternate stack where they have none; the last kp_close takes
- * them out. They only note which kernel was running: plugind tells who crashed whom. A
- * handler that is installed later should pass on to the one that it finds.
- * After fork the child must not use handles of its parent: calls return KP_INVALID
+ * gives threads that call an alternate stack where they have none; the last kp_close
+ *takes them out. They only note which kernel was running: plugind tells who crashed whom.
+ *A handler that is installed later should pass on to the one that it finds. After fork
+ *the child must not use handles of its parent: calls return KP_INVALID
  * ("forked"); kp_open makes a new one.
  *
  * Ownership: strings and structs that are passed in are copied unless it is said
