@@ -87,6 +87,8 @@ static void doctor_finish(struct doctor *doctor)
 	free(doctor->state_dir);
 	json_decref(doctor->status);
 	json_decref(doctor->devices);
+	json_decref(doctor->plugins);
+	json_decref(doctor->kernels);
 	kp_lint_finish(&doctor->lint);
 }
 
@@ -116,6 +118,7 @@ static int run(struct session *session)
 		doctor_places(&doctor);
 		doctor_plugins(&doctor);
 		doctor_machine(&doctor);
+		doctor_environment(&doctor);
 	}
 	int status =
 		doctor.lint.failed ? output_no_memory(&session->output) : put(&doctor);

@@ -13,7 +13,9 @@ struct doctor {
 	bool system;	 /* the daemon, or the one that would be, serves all users */
 	json_t *status;	 /* of plugind; NULL: it does not answer */
 	json_t *devices; /* as it tells them; or NULL */
-	char **dirs;	 /* of manifests, highest first */
+	json_t *plugins; /* rows of List, and of Kernels; or NULL */
+	json_t *kernels;
+	char **dirs; /* of manifests, highest first */
 	char *plugin_dir, *state_dir;
 };
 
@@ -34,7 +36,9 @@ void doctor_daemon(struct doctor *doctor);
 void doctor_places(struct doctor *doctor);
 /* What is installed: manifests, libraries, what those lack. */
 void doctor_plugins(struct doctor *doctor);
-/* Kernel, limits, watches, CPU, clock, environment. */
+/* Kernel, limits, watches, CPU, clock. */
 void doctor_machine(struct doctor *doctor);
+/* KPLUG_ variables, and the names in them where plugind tells who is there. */
+void doctor_environment(struct doctor *doctor);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "cmd/doctor.h"
 #include "cmd/field.h"
+#include "lib/base/owned.h"
 #include "lib/base/place.h"
 #include "lib/protocol/client.h"
 
@@ -58,6 +59,15 @@ static json_t *ask(struct doctor *doctor, struct kp_client *client, const char *
 		reply = json_incref(message.parameters);
 	kp_reply_message_finish(&message);
 	return reply;
+}
+
+/* An array of the reply; a new reference. */
+static json_t *rows_of(struct doctor *doctor, struct kp_client *client,
+	const char *method, const char *key)
+{
+	owned_json *reply = ask(doctor, client, method);
+	json_t *rows = json_object_get(reply, key);
+	return json_is_array(rows) ? json_incref(rows) : NULL;
 }
 
 static void tell_warnings(struct doctor *doctor, const json_t *reply)
@@ -159,8 +169,11 @@ void doctor_daemon(struct doctor *doctor)
 		return;
 	}
 	doctor->status = ask(doctor, client, "Status");
-	if (doctor->status)
+	if (doctor->status) {
 		doctor->devices = ask(doctor, client, "Devices");
+		doctor->plugins = rows_of(doctor, client, "List", "plugins");
+		doctor->kernels = rows_of(doctor, client, "Kernels", "kernels");
+	}
 	kp_client_close(client);
 	if (!doctor->status)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernel, limits, watches, CPU, clock and environment. */
+/* Kernel, limits, watches, CPU and clock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
@@ -20,7 +20,6 @@
 #include "cmd/doctor.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
-#include "lib/base/text.h"
 
 enum {
 	FILES_LEAST = 1024,	 /* descriptors of plugind: clients, watches, workers */
@@ -148,36 +147,6 @@ static void check_clock(struct doctor *doctor)
 			"no time service keeps the clock, as the kernel knows");
 }
 
-/* ---- environment ----------------------------------------------------------------- */
-
-static const char *const variables[] = {
-	"KPLUG_SOCKET", "KPLUG_DISABLE", "KPLUG_LOG", "KPLUG_CUBLASLT"};
-static const char override_prefix[] = "KPLUG_OVERRIDE_";
-
-static bool is_variable(const char *name)
-{
-	if (strncmp(name, override_prefix, strlen(override_prefix)) == 0)
-		return true;
-	for (size_t i = 0; i < KP_COUNT(variables); i++)
-		if (strcmp(variables[i], name) == 0)
-			return true;
-	return false;
-}
-
-static void check_environment(struct doctor *doctor)
-{
-	char name[WORD], offer[KP_TEXT_OFFER];
-	for (char **entry = environ; *entry; entry++) {
-		(void)snprintf(
-			name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
-		if (strncmp(name, "KPLUG_", strlen("KPLUG_")) != 0 || is_variable(name))
-			continue;
-		doctor_tell(doctor, "unknown_variable", NULL,
-			"%s is set and means nothing%s", name,
-			kp_text_offer(name, variables, KP_COUNT(variables), NULL, offer));
-	}
-}
-
 void doctor_machine(struct doctor *doctor)
 {
 	check_kernel(doctor);
@@ -185,5 +154,4 @@ void doctor_machine(struct doctor *doctor)
 	check_watches(doctor);
 	check_cpu(doctor);
 	check_clock(doctor);
-	check_environment(doctor);
 }

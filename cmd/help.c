@@ -18,7 +18,7 @@ static const struct {
 } statuses[] = {
 	{KP_EXIT_OK, "done, or yes"},
 	{KP_EXIT_NO, "no: nothing selected, an override or a pin that cannot run, not "
-		     "enabled, a wrong kernel"},
+		     "enabled, a wrong kernel, a finding"},
 	{KP_EXIT_USAGE, "the command line or what it asks for is wrong"},
 	{KP_EXIT_NO_DAEMON, "no plugind at the socket"},
 	{KP_EXIT_NOT_PERMITTED, "not permitted"},

@@ -4,6 +4,7 @@
 import copy
 import json
 import os
+import re
 import resource
 import shutil
 import socket
@@ -16,7 +17,7 @@ import jsonschema
 import fake_plugind
 from elf import Elf
 from fake_plugind import Fake
-from harness import Daemon, kernel, make_plugin, write
+from harness import ROOT, Daemon, kernel, make_plugin, write
 from pluginctl import BUILD, PLUGINCTL, Case, as_nobody, call, environment
 from test_check import load_schema
 from test_identify import fixture
@@ -303,7 +304,32 @@ class Machine(Doctor):
                               ("KPLUG_ZZZZZZ", "")):
             (row,) = [r for r in self.findings(env={name: "x"}) if r["code"] == "unknown_variable"]
             self.assertIn(offered, row["message"])
-        self.assertEqual(self.codes(env={"KPLUG_OVERRIDE_GEMM_MM": "x/y", "KPLUG_LOG": "info"}), ["no_daemon"])
+        with open(os.path.join(ROOT, "man/kplug-environment.7"), encoding="utf-8") as file:
+            known = re.findall(r"^[.]It Ev (KPLUG_[A-Z_]*[A-Z])$", file.read(), re.MULTILINE)
+        self.assertGreater(len(known), 3)
+        known = {name: "x" for name in known if name != "KPLUG_SOCKET"}
+        self.assertEqual(self.codes(env={**known, "KPLUG_OVERRIDE_GEMM_MM": "x/y"}), ["no_daemon"])
+
+    def test_t53_names_in_variables_that_nothing_has(self):
+        with Daemon() as daemon:
+            daemon.add("square", [kernel(solution="own")])
+            daemon.call("Reload")
+            daemon.settle()
+            options = {"socket": daemon.socket, "manifest-dir": daemon.manifest_dirs[0],
+                       "plugin-dir": daemon.plugin_dir, "state-dir": daemon.state_dir}
+            override = "KPLUG_OVERRIDE_ELEMENTWISE_SQUARE"
+            for name, value, offered in (
+                ("KPLUG_DISABLE", "sqare", "square"),
+                ("KPLUG_DISABLE", "square, square/squar", "square/square"),
+                (override, "square/sqare", "square/square"),
+                (override, "squar/square", "square/square"),
+                ("KPLUG_OVERRIDE_ELEMENTWISE_SQARE", "square", "spelt so"),
+            ):
+                (row,) = [r for r in self.findings(options, env={name: value}) if r["code"] == "unknown_name"]
+                self.assertIn(offered, row["message"])
+            for name, value in (("KPLUG_DISABLE", " square,square/square "), (override, "square"),
+                                (override, "own"), (override, "square/square"), ("KPLUG_DISABLE", "")):
+                self.assertEqual(self.codes(options, env={name: value}), [])
 
 
 class Command(Doctor):
