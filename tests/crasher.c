@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -131,6 +133,37 @@ static void handle(void (*handler)(int))
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		sigaction(numbers[i], &action, &earlier);
+}
+
+/* Wants more than the stack that the program has for handlers of another kind. */
+static void go_deep(int number)
+{
+	volatile char room[48 << 10];
+
+	memset((char *)room, number, sizeof(room));
+	if (write(1, "deep\n", 5) < 0)
+		_exit(8);
+	_exit(9);
+}
+
+static void handle_deep(void)
+{
+	const size_t guard = 1 << 16, bytes = 8 << 10;
+	char *map = mmap(NULL, guard + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const stack_t small = {.ss_sp = map + guard, .ss_size = bytes};
+
+	if (mprotect(map + guard, bytes, PROT_READ | PROT_WRITE) < 0 ||
+		sigaltstack(&small, NULL) < 0)
+		exit(73);
+	handle(go_deep);
+}
+
+/* As the kernel tells of memory that went bad elsewhere: no fault that comes again. */
+static void tell_of_bad_memory(void)
+{
+	siginfo_t info = {.si_signo = SIGBUS, .si_code = BUS_MCEERR_AO};
+
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGBUS, &info);
 }
 
 static int call_nested(const struct kp_call *outer)
@@ -252,6 +285,8 @@ static void step(const char *name)
 		count_failures((float)atof(argument));
 	else if (strcmp(name, "why") == 0)
 		show_why();
+	else if (strcmp(name, "bad memory") == 0)
+		tell_of_bad_memory();
 	else if (strcmp(name, "plan") == 0)
 		make_plan();
 	else if (strcmp(name, "weight") == 0)
@@ -301,6 +336,8 @@ int main(int argc, char **argv)
 
 	if (getenv("CRASHER_JUMPS"))
 		handle(jump);
+	if (getenv("CRASHER_DEEP"))
+		handle_deep();
 	open_it(argv[1], flags);
 	site = make_site(KP_SITE_CHECKED, "ffn.up", NULL);
 	checking =

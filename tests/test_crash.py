@@ -202,6 +202,22 @@ class Blame(unittest.TestCase):
                 )
                 self.assertEqual((status, lines), (0, ["101"]))
 
+    def test_a_handler_that_was_there_before_runs_on_the_stack_that_it_asked_for(self):
+        for what in (SEGV, ABORT, FPE):
+            with self.subTest(what=what):
+                status, lines = run(self.daemon, "call", what, env={"CRASHER_DEEP": "1"})
+                self.assertEqual((status, lines), (9, ["deep"]))
+                self.assertEqual(self.next()["kernel"], "bad/square")
+                self.restart()
+
+    def test_a_signal_that_no_instruction_raised_ends_the_process_as_ever(self):
+        for steps in (("bad memory",), ("call", GOOD, "bad memory")):
+            with self.subTest(steps=steps):
+                status, _ = run(self.daemon, *steps, "ready")
+                self.assertEqual(status, -signal.SIGBUS)
+                self.unattributed()
+                self.restart()
+
     @unittest.skipIf(SANITIZER, "a sanitizer has its own handlers in Python")
     def test_pythons_faulthandler_works_on_before_and_after_us(self):
         before = [sys.executable, "-X", "faulthandler", os.path.join(HERE, "application.py")]

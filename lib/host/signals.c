@@ -120,13 +120,20 @@ static void stamp(int number, const siginfo_t *info, const ucontext_t *at)
 
 /* ---- passing on, in a handler ---------------------------------------------------- */
 
-/* The default of one that a fault raised comes by itself: the fault is repeated. */
+/* Will the instruction that was interrupted raise it again? */
+static bool is_repeated(int number, const siginfo_t *info)
+{
+	return info->si_code > 0 && number != SIGABRT &&
+	       !(number == SIGBUS && info->si_code == BUS_MCEERR_AO);
+}
+
+/* The default of one that a fault raised comes by itself. */
 static void take_default(int number, siginfo_t *info)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
 
 	(void)sigaction(number, &action, NULL);
-	if (info->si_code > 0)
+	if (is_repeated(number, info))
 		return;
 	/* It is blocked until the handler returns. */
 	if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), number, info) < 0)
@@ -142,9 +149,15 @@ static struct link *link_of(int number)
 	return &chain[i];
 }
 
+static bool was_default(const struct link *link)
+{
+	return !(link->earlier.sa_flags & SA_SIGINFO) &&
+	       link->earlier.sa_handler == SIG_DFL;
+}
+
 static bool is_default(struct link *link)
 {
-	if (!(link->earlier.sa_flags & SA_SIGINFO) && link->earlier.sa_handler == SIG_DFL)
+	if (was_default(link))
 		return true;
 	return link->earlier.sa_flags & (int)SA_RESETHAND &&
 	       __atomic_exchange_n(&link->was_reset, true, __ATOMIC_RELAXED);
@@ -206,11 +219,15 @@ static void install(size_t i)
 		return;
 	if (!(link->earlier.sa_flags & SA_SIGINFO) && link->earlier.sa_handler == SIG_IGN)
 		return;
-	/* The kernel blocks for ours what it would have blocked for that one. */
+	/*
+	 * The kernel blocks for ours what it would have blocked for that one, and has it
+	 * run on the same stack, which is as large as it needs.
+	 */
 	struct sigaction action = {.sa_sigaction = on_signal,
 		.sa_mask = link->earlier.sa_mask,
-		.sa_flags = SA_SIGINFO | SA_ONSTACK |
-			    (link->earlier.sa_flags & (SA_NODEFER | SA_RESTART))};
+		.sa_flags = SA_SIGINFO | (was_default(link) ? SA_ONSTACK : 0) |
+			    (link->earlier.sa_flags &
+				    (SA_NODEFER | SA_RESTART | SA_ONSTACK))};
 	link->was_reset = false;
 	link->is_in = sigaction(numbers[i], &action, NULL) == 0;
 }
