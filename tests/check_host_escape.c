@@ -33,7 +33,7 @@ static void teardown(void)
 
 static enum { RETURNS, JUMPS, ENDS, WAITS, FORKS } way;
 static jmp_buf back;
-static int said[2];
+static int said[2], goes_on[2];
 
 static int fork_inside(void)
 {
@@ -73,10 +73,16 @@ static int load(
 	(void)device;
 	(void)own;
 	(void)fault;
+	if (way == WAITS) {
+		char byte;
+		ck_assert_int_eq(write(said[1], "", 1), 1);
+		ck_assert_int_eq(read(goes_on[0], &byte, 1), 1);
+		return KP_OK;
+	}
 	return way == FORKS ? fork_inside() : KP_OK;
 }
 
-static void add(void)
+static void add_unloaded(void)
 {
 	static const struct kp_kernel kernel = {
 		KP_SIZED(struct kp_kernel), .run = run, .load = load};
@@ -86,6 +92,11 @@ static void add(void)
 		"{\"name\":\"odd\",\"operation\":\"gemm/mm\",\"priority\":19,"
 		"\"signatures\":[\"a=f32,b=f32,c=f32\"]}",
 		&kernel, &error));
+}
+
+static void add(void)
+{
+	add_unloaded();
 	runs(site, "local/odd");
 }
 
@@ -150,6 +161,26 @@ START_TEST(after_a_thread_was_cancelled_in_a_kernel_it_can_be_called)
 		ck_assert_int_eq(pthread_join(thread, NULL), 0);
 		others_can_call();
 	}
+}
+END_TEST
+
+START_TEST(a_thread_that_is_cancelled_while_it_loads_a_kernel_keeps_no_lock)
+{
+	pthread_t thread;
+	char byte;
+
+	ck_assert_int_eq(pipe(said), 0);
+	ck_assert_int_eq(pipe(goes_on), 0);
+	add_unloaded();
+	way = WAITS;
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_it, NULL), 0);
+	ck_assert_int_eq(read(said[0], &byte, 1), 1);
+	ck_assert_int_eq(pthread_cancel(thread), 0);
+	way = RETURNS;
+	ck_assert_int_eq(write(goes_on[1], "", 1), 1);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	others_can_call();
+	runs(site, "local/odd");
 }
 END_TEST
 
@@ -287,6 +318,8 @@ int main(void)
 	tcase_add_test(tcase, after_a_jump_out_of_a_kernel_it_can_be_called);
 	tcase_add_test(tcase, after_the_end_of_a_thread_in_a_kernel_it_can_be_called);
 	tcase_add_test(tcase, after_a_thread_was_cancelled_in_a_kernel_it_can_be_called);
+	tcase_add_test(
+		tcase, a_thread_that_is_cancelled_while_it_loads_a_kernel_keeps_no_lock);
 	tcase_add_test(tcase, a_kernel_may_fork_in_a_call_and_while_it_is_loaded);
 	tcase_add_test(
 		tcase, a_child_with_a_handle_of_its_own_calls_no_site_of_its_parent);

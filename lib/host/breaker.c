@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/host/calm.h"
 #include "lib/host/report.h"
 #include "lib/host/site.h"
 #include "lib/host/thread.h"
@@ -260,6 +261,7 @@ void kp_breaker_settle(struct kp_inner_site *site, const struct kp_inner_rung *r
 	if (!failed && !trial &&
 		__atomic_load_n(&breakers->watched, __ATOMIC_RELAXED) == 0)
 		return;
+	owned_calm calm = kp_calm_begin();
 	(void)pthread_mutex_lock(&breakers->lock);
 	struct kp_breaker *own =
 		trial || !rung ? NULL

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/site.h"
 #include "lib/table/table_read.h"
@@ -27,6 +28,7 @@ static int check_known(
 int kp_describe(struct kp_handle *handle, const char *operation, char **family,
 	struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_diag diag;
 
 	if (kp_handle_is_forked(handle))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/owned.h"
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/handle.h"
 
@@ -44,6 +45,7 @@ static void find_wanted(struct kp_handle *handle, struct kp_open_device *device)
 int kp_device_add(struct kp_handle *handle, const struct kp_device *from, uint32_t *id,
 	struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_open_device *device;
 
 	if (kp_handle_is_forked(handle))
@@ -72,6 +74,7 @@ int kp_device_add(struct kp_handle *handle, const struct kp_device *from, uint32
 
 int kp_device_lost(struct kp_handle *handle, uint32_t id)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_open_device *device;
 
 	if (kp_handle_is_forked(handle))

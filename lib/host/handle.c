@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/hold.h"
 #include "lib/host/local.h"
@@ -315,6 +316,7 @@ static void read_options(const struct kp_options *from, struct kp_options *optio
 
 int kp_open(const struct kp_options *from, struct kp_handle **out, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_options options;
 	struct kp_diag diag;
 
@@ -346,6 +348,7 @@ static void free_devices(struct kp_open_device *device)
 
 void kp_close(struct kp_handle *handle)
 {
+	owned_calm calm = kp_calm_begin();
 	if (!handle)
 		return;
 	/* Locks and threads are the parent's: all else is left as it is. */

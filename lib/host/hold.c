@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/site.h"
 
@@ -70,6 +71,7 @@ void kp_holds_free(struct kp_handle *handle)
 
 int kp_hold(struct kp_site *front, const char *what, uint64_t *id, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_inner_site *site = kp_site_inner(front);
 	struct kp_handle *handle = site->handle;
 
@@ -88,6 +90,7 @@ int kp_hold(struct kp_site *front, const char *what, uint64_t *id, struct kp_err
 
 int kp_release(struct kp_handle *handle, uint64_t hold)
 {
+	owned_calm calm = kp_calm_begin();
 	if (kp_handle_is_forked(handle))
 		return KP_INVALID;
 	return kp_hold_drop(handle, hold) ? KP_OK : KP_INVALID;

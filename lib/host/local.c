@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/owned.h"
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/handle.h"
 #include "lib/plugin/note_check.h"
@@ -155,6 +156,7 @@ static int spread(struct kp_handle *handle, struct kp_diag *diag)
 int kp_local_add(struct kp_handle *handle, const char *note,
 	const struct kp_kernel *vtable, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_diag diag;
 
 	if (kp_handle_is_forked(handle))
@@ -175,6 +177,7 @@ int kp_local_add(struct kp_handle *handle, const char *note,
 
 int kp_local_remove(struct kp_handle *handle, const char *name, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	const char *bare = strncmp(name, "local/", 6) == 0 ? name + 6 : name;
 	struct kp_diag diag;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/host/call.h"
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/hold.h"
 #include "lib/plugin/abi.h"
@@ -133,6 +134,7 @@ static void plan_finish(struct kp_plan *plan)
 int kp_plan_new(struct kp_site *front, const struct kp_call *call, struct kp_plan **out,
 	struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_inner_site *site = kp_site_inner(front);
 	struct kp_plan *plan;
 
@@ -170,6 +172,7 @@ int kp_plan_use(const struct kp_plan *plan, struct kp_call *call)
 
 void kp_plan_free(struct kp_plan *plan)
 {
+	owned_calm calm = kp_calm_begin();
 	if (!plan || kp_handle_is_forked(plan->handle))
 		return;
 	struct kp_handle *handle = plan->handle;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Profilers that were set are kept to the end: calls may be in them. */
 #include "lib/host/profile.h"
+#include "lib/host/calm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ void kp_profile_leave(const struct kp_profiler *profiler,
 
 int kp_profile(struct kp_handle *handle, const struct kp_profiler *profiler)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_old_profiler *kept = NULL;
 
 	if (kp_handle_is_forked(handle))

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/host/adopt.h"
+#include "lib/host/calm.h"
 #include "lib/host/entries.h"
 #include "lib/host/view.h"
 #include "lib/table/table_read.h"
@@ -287,6 +288,7 @@ static int refresh_locked(
 int kp_resolve_refresh(
 	struct kp_inner_site *site, uint64_t now, bool *changed, struct kp_diag *diag)
 {
+	owned_calm calm = kp_calm_begin();
 	(void)pthread_mutex_lock(&site->lock);
 	int result = refresh_locked(site, &now, changed, diag);
 	(void)pthread_mutex_unlock(&site->lock);
@@ -338,6 +340,7 @@ const struct kp_inner_rung *kp_resolve(
 	rung = kp_entries_find(site, &key);
 	if (rung)
 		return rung;
+	owned_calm calm = kp_calm_begin();
 	(void)pthread_mutex_lock(&site->lock);
 	rung = site->sight ? decide(site, dims, choice, diag) : NULL;
 	(void)pthread_mutex_unlock(&site->lock);
@@ -347,6 +350,7 @@ const struct kp_inner_rung *kp_resolve(
 const struct kp_inner_rung *kp_resolve_anew(struct kp_inner_site *site,
 	const int64_t *dims, const struct kp_inner_rung *instead)
 {
+	owned_calm calm = kp_calm_begin();
 	const char *choice = thread_choice(site);
 	const struct kp_inner_rung *rung;
 	struct kp_diag why;

@@ -2,6 +2,7 @@
 /* Scopes of applications: beginning, ending, and sites that hear of it. */
 #include <stdlib.h>
 
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/handle.h"
 #include "lib/select/override.h"
@@ -27,6 +28,7 @@ static int check_choice(struct kp_handle *handle, const char *operation,
 int kp_scope_begin(struct kp_handle *handle, const char *operation, const char *choice,
 	int thread, uint64_t *scope, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_diag diag;
 
 	if (kp_handle_is_forked(handle))
@@ -46,6 +48,7 @@ int kp_scope_begin(struct kp_handle *handle, const char *operation, const char *
 
 int kp_scope_end(struct kp_handle *handle, uint64_t scope)
 {
+	owned_calm calm = kp_calm_begin();
 	if (kp_handle_is_forked(handle))
 		return KP_INVALID;
 	(void)pthread_mutex_lock(&handle->lock);

@@ -9,6 +9,7 @@
 #include "lib/base/owned.h"
 #include "lib/base/text.h"
 #include "lib/host/adopt.h"
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/named.h"
 #include "lib/select/query.h"
@@ -228,6 +229,7 @@ static struct kp_inner_site *site_new(struct kp_handle *handle)
 int kp_site_new(struct kp_handle *handle, const struct kp_site_options *from,
 	struct kp_site **out, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_site_options options = {.size = 0};
 	struct kp_diag diag;
 
@@ -257,6 +259,7 @@ int kp_site_new(struct kp_handle *handle, const struct kp_site_options *from,
 
 void kp_site_free(struct kp_site *front)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_inner_site *site = front ? kp_site_inner(front) : NULL;
 
 	if (!site || kp_handle_is_forked(site->handle))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* KP_ADOPT_AT_STEP: what is in force is a copy, renewed by kp_step. */
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/resolve.h"
 
@@ -37,6 +38,7 @@ static uint32_t refresh_all(struct kp_handle *handle, uint64_t now)
 
 int kp_step(struct kp_handle *handle, uint32_t *changed, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	uint32_t count = 0;
 	struct kp_diag diag;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/host/call.h"
+#include "lib/host/calm.h"
 #include "lib/host/dense.h"
 #include "lib/host/fault.h"
 #include "lib/host/resolve.h"
@@ -120,6 +121,7 @@ static int warm_site(
 int kp_warm(struct kp_site *const *sites, uint32_t n_sites, struct kp_warmth *out,
 	struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_warmth warmth = {KP_SIZED(struct kp_warmth), .workspace_align = 1};
 	struct kp_diag diag;
 

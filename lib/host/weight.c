@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/host/call.h"
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/hold.h"
 #include "lib/host/resolve.h"
@@ -137,6 +138,7 @@ static int fill(struct kp_weight *weight, struct kp_inner_site *site, uint32_t r
 int kp_weight_new(struct kp_site *front, const char *role, const struct kp_tensor *tensor,
 	struct kp_weight **out, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_inner_site *site = kp_site_inner(front);
 	int index;
 
@@ -170,6 +172,7 @@ const struct kp_tensor *kp_weight_tensor(const struct kp_weight *weight)
 
 void kp_weight_free(struct kp_weight *weight)
 {
+	owned_calm calm = kp_calm_begin();
 	if (!weight || kp_handle_is_forked(weight->handle))
 		return;
 	if (weight->link)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/owned.h"
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/resolve.h"
 #include "lib/select/select.h"
@@ -45,6 +46,7 @@ static int bring_up(struct kp_inner_site *site, struct kp_diag *diag)
 
 const char *kp_site_kernel(struct kp_site *front, const int64_t *dims)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_inner_site *site = kp_site_inner(front);
 	int64_t least[KP_FAMILY_DIMS];
 	struct kp_diag diag;
@@ -91,6 +93,7 @@ static char *dump(json_t *reply, struct kp_diag *diag)
 
 char *kp_site_why(struct kp_site *front, const int64_t *dims, struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	struct kp_inner_site *site = kp_site_inner(front);
 	int64_t least[KP_FAMILY_DIMS];
 	const int64_t *known = dims_of(site, dims, least);
@@ -197,12 +200,14 @@ static int ask(struct kp_handle *handle, const char *request, bool candidates,
 int kp_decide(struct kp_handle *handle, const char *request, char **reply,
 	struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	return ask(handle, request, false, reply, error);
 }
 
 int kp_why(struct kp_handle *handle, const char *request, char **reply,
 	struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	return ask(handle, request, true, reply, error);
 }
 
@@ -214,6 +219,7 @@ void kp_free(void *memory)
 int kp_fingerprint(struct kp_handle *handle, const char *device, char digest[65],
 	struct kp_error *error)
 {
+	owned_calm calm = kp_calm_begin();
 	owned_json *reply = NULL;
 	struct kp_diag diag;
 
