@@ -24,6 +24,8 @@ const struct command *const commands[] = {
 	&unpin_command,
 	&pins_command,
 	&guard_command,
+	&history_command,
+	&rollback_command,
 	&reload_command,
 	&retry_command,
 	&cat_command,

@@ -35,7 +35,7 @@ extern const struct command devices_command;
 extern const struct command pin_command, unpin_command, pins_command, monitor_command,
 	load_command, unload_command, logs_command;
 extern const struct command complete_command, metrics_command;
-extern const struct command guard_command;
+extern const struct command guard_command, history_command, rollback_command;
 extern const struct command clients_command, fingerprint_command, diff_command;
 extern const struct command incidents_command;
 extern const struct command check_command, doctor_command;

@@ -21,6 +21,7 @@ struct line {
 	const struct option *option; /* whose value the last word is */
 	bool ended;		     /* by "--": no options follow */
 	const char *socket;	     /* that was named, or NULL */
+	const char *first;	     /* of the command's own words, or NULL */
 };
 
 static const struct option *find(const struct option *table, const char *name)
@@ -60,7 +61,8 @@ static void read_word(struct line *line, const char *word)
 	} else if (!line->command) {
 		line->command = command_find(word);
 	} else {
-		line->n_before++;
+		if (line->n_before++ == 0)
+			line->first = word;
 	}
 }
 
@@ -128,7 +130,7 @@ static int offer_value(struct session *session, const struct line *line, const c
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(equals - word - 2), word + 2);
 	(void)snprintf(before, sizeof(before), "--%s=", name);
 	const struct option *option = find_option(line->command, name);
-	const struct typed typed = {before, equals + 1};
+	const struct typed typed = {before, equals + 1, line->first};
 	if (!option || !option->value)
 		return KP_EXIT_OK;
 	return complete_from(session, &typed, option->name, option->value);
@@ -140,12 +142,12 @@ static int run(struct session *session)
 	struct line line = {.command = NULL};
 	size_t last = arguments->n_words ? arguments->n_words - 1 : 0;
 	const char *word = arguments->n_words ? arguments->words[last] : "";
-	const struct typed typed = {"", word};
 
 	if (!session->timeout_given)
 		session->timeout_ms = PATIENCE_MS;
 	for (size_t i = 0; i < last; i++)
 		read_word(&line, arguments->words[i]);
+	const struct typed typed = {"", word, line.first};
 	/* Whom the line asks knows what may stand in it. */
 	if (line.socket && setenv("KPLUG_SOCKET", line.socket, 1) < 0)
 		return output_no_memory(&session->output);

@@ -132,6 +132,27 @@ static int offer_devices(struct session *session, const struct typed *typed)
 	return status;
 }
 
+/* Of the plugin that the line has named. */
+static int offer_generations(struct session *session, const struct typed *typed)
+{
+	owned_json *reply = NULL;
+	char number[24];
+
+	if (!typed->first)
+		return KP_EXIT_OK;
+	int status = ask(session, "History", "generations",
+		json_pack("{s:s}", "name", typed->first), &reply);
+	const json_t *list = json_object_get(reply, "generations");
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *generation = json_array_get(list, i);
+		(void)snprintf(number, sizeof(number), "%lld",
+			(long long)field_int(generation, "number"));
+		complete_offer(
+			session, typed, number, field_text(generation, "version", ""));
+	}
+	return status;
+}
+
 /* ---- known here ------------------------------------------------------------------ */
 
 static int offer_states(struct session *session, const struct typed *typed)
@@ -211,6 +232,7 @@ static const struct {
 	{NULL, "NAME", offer_plugins},
 	{NULL, "[NAME]", offer_plugins},
 	{NULL, "NAME[/KERNEL]", offer_names},
+	{NULL, "[GENERATION]", offer_generations},
 	{NULL, "NAME[/KERNEL]...", offer_names},
 	{NULL, "NAME[/KERNEL]|FILE.so", offer_names_and_files},
 	{NULL, "[NAME|ID]", offer_names},

@@ -5,9 +5,12 @@
 
 #include "cmd/session.h"
 
-/* What has been typed of a word: what stays in front ("--state="), and the rest. */
+/*
+ * What has been typed of a word: what stays in front ("--state="), and the rest; and the
+ * first of the command's words before it, or NULL.
+ */
 struct typed {
-	const char *before, *prefix;
+	const char *before, *prefix, *first;
 };
 
 /* Prints a candidate, if it begins so, and what it is (may be ""). */

@@ -12,6 +12,7 @@
 #include "cmd/grid.h"
 #include "cmd/identify.h"
 #include "cmd/name.h"
+#include "cmd/rolled.h"
 #include "cmd/session.h"
 #include "lib/base/text.h"
 
@@ -126,6 +127,9 @@ static void add_file(struct grid *grid, const json_t *plugin)
 	const json_t *size = json_object_get(plugin, "size");
 	field_pair_text(grid, "manifest", plugin, "manifest");
 	field_pair_text(grid, "library", plugin, "library");
+	owned_text rolled = rolled_print(json_object_get(plugin, "rolled_back"));
+	if (rolled)
+		grid_pair(grid, "runs", "%s", rolled);
 	field_pair_text(grid, "stored", plugin, "stored");
 	field_pair_text(grid, "sha256", plugin, "sha256");
 	field_pair_text(grid, "closure", plugin, "closure");

@@ -7,6 +7,7 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/name.h"
+#include "cmd/rolled.h"
 #include "cmd/session.h"
 #include "lib/base/text.h"
 
@@ -65,6 +66,10 @@ static void add_reason(struct grid *grid, const json_t *plugin, const char *stat
 		text, sizeof(text), used, plugin, "disabled_kernels", "disabled");
 	used = add_names(
 		text, sizeof(text), used, plugin, "quarantined_kernels", "quarantined");
+	owned_text rolled = rolled_print(json_object_get(plugin, "rolled_back"));
+	if (rolled)
+		used = kp_text_add(
+			text, sizeof(text), used, "%s%s", used ? "; " : "", rolled);
 	if (field_is(plugin, "origin", "loaded"))
 		(void)kp_text_add(text, sizeof(text), used,
 			"%sloaded, until plugind ends", used ? "; " : "");

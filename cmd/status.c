@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/field.h"
 #include "cmd/grid.h"
+#include "cmd/rolled.h"
 #include "cmd/session.h"
 #include "lib/base/text.h"
 
@@ -120,6 +121,17 @@ static void add_guards(struct grid *grid, const json_t *guards)
 	}
 }
 
+static void add_rolled_back(struct grid *grid, const json_t *list)
+{
+	size_t i;
+	json_t *item;
+	json_array_foreach (list, i, item) {
+		owned_text text = rolled_print(item);
+		grid_pair(grid, i ? "" : "not newest", "%s: %s",
+			field_text(item, "plugin", "?"), text ? text : "?");
+	}
+}
+
 static const char *degraded_of(const json_t *reply)
 {
 	return json_is_true(json_object_get(reply, "degraded")) ? ", degraded" : "";
@@ -146,6 +158,7 @@ static int put_text(const struct session *session, const json_t *reply)
 	field_pair_text(&grid, "libraries", reply, "plugin_dir");
 	add_platform(&grid, json_object_get(reply, "platform"));
 	add_guards(&grid, json_object_get(reply, "guards"));
+	add_rolled_back(&grid, json_object_get(reply, "rolled_back"));
 	field_pair_warnings(&grid, reply);
 	return grid_print(&grid, &session->output);
 }

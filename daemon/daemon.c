@@ -12,6 +12,7 @@
 #include "daemon/application/control.h"
 #include "daemon/devices.h"
 #include "daemon/event.h"
+#include "daemon/history/history.h"
 #include "daemon/incident/death.h"
 #include "daemon/incident/incidents.h"
 #include "daemon/log_change.h"
@@ -117,6 +118,10 @@ static void on_change(void *context, const struct kp_change *change)
 		scan_note_change(daemon->scan, change);
 	if (change->is_gone)
 		failures_forget(daemon->failures, change->plugin);
+	if (daemon->history && change->is_gone)
+		history_leave(daemon->history, change->plugin);
+	else if (daemon->history)
+		history_follow(daemon->history, change->plugin);
 	event_state(daemon, change);
 	log_change(&daemon->log, change);
 }
@@ -168,6 +173,7 @@ static void close_everything(struct daemon *daemon)
 	attached_close(daemon->attached);
 	deaths_close(daemon->deaths);
 	incidents_close(daemon->incidents);
+	history_close(daemon->history);
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
 	scan_close(daemon->scan);
@@ -201,6 +207,7 @@ static void daemon_finish(struct daemon *daemon)
 	attached_free(daemon->attached);
 	deaths_free(daemon->deaths);
 	incidents_free(daemon->incidents);
+	history_free(daemon->history);
 	generation_finish(&daemon->generation);
 	control_free(daemon->control);
 	kp_registry_free(daemon->registry);
@@ -270,6 +277,7 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 {
 	struct kp_version host;
 
+	history_load(daemon->history, &daemon->warnings);
 	if (kp_version_parse(kp_build_version, &host, diag) < 0)
 		return -1;
 	daemon->registry = kp_registry_new(
@@ -362,6 +370,12 @@ static void log_warnings(struct daemon *daemon, const struct kp_diags *warnings)
 	}
 }
 
+static void on_state_failed(void *context, const struct kp_diag *diag)
+{
+	struct daemon *daemon = context;
+	log_diag(&daemon->log, LOG_ERROR, diag);
+}
+
 static int start_events(struct daemon *daemon, struct kp_diag *diag)
 {
 	daemon->events = events_new();
@@ -370,7 +384,8 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 	daemon->attached = attached_new(daemon);
 	daemon->incidents = incidents_new(daemon);
 	if (!daemon->monitors || !daemon->failures || !daemon->attached ||
-		!daemon->incidents || !(daemon->deaths = deaths_new(daemon)))
+		!daemon->incidents || !(daemon->deaths = deaths_new(daemon)) ||
+		!(daemon->history = history_new(daemon)))
 		return kp_diag_no_memory(diag);
 	daemon->control = control_new(events_boot(daemon->events), diag);
 	daemon->generation.control = daemon->control;
@@ -393,6 +408,7 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 		return DAEMON_FAILED;
 	start_watch(daemon);
 	incidents_load(daemon->incidents, &daemon->warnings);
+	state_on_failed(daemon->state, on_state_failed, daemon);
 	log_warnings(daemon, &daemon->warnings);
 	log_warnings(daemon, &daemon->lost);
 	devices_start(daemon->devices);

@@ -26,6 +26,7 @@ struct control;
 struct deaths;
 struct devices;
 struct events;
+struct history;
 struct idl;
 struct incidents;
 struct index;
@@ -58,6 +59,7 @@ struct daemon {
 	struct control *control;
 	struct attached *attached;
 	struct incidents *incidents;
+	struct history *history;
 	struct deaths *deaths;
 	struct monitors *monitors;
 	struct state *state;

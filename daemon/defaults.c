@@ -11,6 +11,8 @@ enum {
 	DRIVER_MS = 30000, /* eight GPUs that sleep take ten seconds to wake up */
 	STRIKES = 3,
 	DAY_S = 86400,
+	HISTORY = 3,
+	HISTORY_MIB = 1024,
 };
 
 static int fill_dirs(struct options *options, struct kp_diag *diag)
@@ -76,5 +78,9 @@ int defaults_fill(struct options *options, struct kp_diag *diag)
 		options->strikes = STRIKES;
 	if (!options->strike_window_s)
 		options->strike_window_s = DAY_S;
+	if (!options->history)
+		options->history = HISTORY;
+	if (!options->history_mib)
+		options->history_mib = HISTORY_MIB;
 	return result < 0 ? result : fill_dirs(options, diag);
 }

@@ -18,7 +18,7 @@
 #include "lib/base/place.h"
 
 enum { CONFIG_BYTES = 1 << 20, LISTED_MOST = 64, NAME_BYTES = 32 };
-enum { MS_MOST = 600000, COUNT_MOST = 16, S_MOST = 31536000 };
+enum { MS_MOST = 600000, COUNT_MOST = 16, S_MOST = 31536000, MIB_MOST = 1 << 20 };
 
 enum kind {
 	KIND_PATH,
@@ -27,6 +27,7 @@ enum kind {
 	KIND_MS,
 	KIND_COUNT,
 	KIND_S,
+	KIND_MIB,
 	KIND_SWITCH,
 	KIND_ACTION
 };
@@ -71,6 +72,10 @@ static const struct row rows[] = {
 		"within so many seconds (86400)"},
 	{"no-quarantine", KIND_SWITCH, AT(no_quarantine), 0, false, NULL,
 		"keep incidents, and turn no kernel off for them"},
+	{"history", KIND_COUNT, AT(history), 0, false, "N",
+		"keep so many generations of each plugin in the store (3)"},
+	{"history-mib", KIND_MIB, AT(history_mib), 0, false, "N",
+		"as long as all that do not run take so many MiB at most (1024)"},
 	{"log-level", KIND_LEVEL, AT(log_level), 0, false, "LEVEL",
 		"error, warning, info (default) or debug"},
 	{"system", KIND_SWITCH, AT(system), 0, false, NULL,
@@ -163,11 +168,13 @@ static const struct {
 	[KIND_MS] = {" of milliseconds", MS_MOST},
 	[KIND_COUNT] = {"", COUNT_MOST},
 	[KIND_S] = {" of seconds", S_MOST},
+	[KIND_MIB] = {" of MiB", MIB_MOST},
 };
 
 static bool is_number(const struct row *row)
 {
-	return row->kind == KIND_MS || row->kind == KIND_COUNT || row->kind == KIND_S;
+	return row->kind == KIND_MS || row->kind == KIND_COUNT || row->kind == KIND_S ||
+	       row->kind == KIND_MIB;
 }
 
 static int set_number(unsigned *at, const struct row *row, const char *name,
@@ -202,6 +209,7 @@ static int set(struct options *options, const struct row *row, const char *base,
 	case KIND_MS:
 	case KIND_COUNT:
 	case KIND_S:
+	case KIND_MIB:
 		return set_number(member(options, row), row, row->name, value, diag);
 	case KIND_SWITCH:
 		*(bool *)member(options, row) = true;
@@ -322,6 +330,7 @@ static bool is_set(struct options *options, const struct row *row)
 	case KIND_MS:
 	case KIND_COUNT:
 	case KIND_S:
+	case KIND_MIB:
 		return *(unsigned *)member(options, row) != 0;
 	case KIND_SWITCH:
 		return *(bool *)member(options, row);

@@ -36,6 +36,8 @@ struct options {
 	unsigned driver_timeout_ms;
 	unsigned strikes, strike_window_s; /* daemon/incident/quarantine.h */
 	bool no_quarantine;
+	unsigned history;     /* generations of a plugin that are kept */
+	unsigned history_mib; /* and how much of the store they may take, together */
 	/* Nobody named them: they may be missing, and what leads there is made. */
 	bool has_usual_dirs, has_usual_plugin_dir, has_usual_socket;
 	enum log_level log_level;

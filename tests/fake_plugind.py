@@ -233,6 +233,29 @@ GUARDED = {
     "problem": None,
 }
 
+ROLLED = {
+    "plugin": "x86",
+    "number": 2,
+    "sha256": "ab" * 32,
+    "at": 1700000000,
+    "uid": 0,
+    "reason": "it crashes",
+}
+
+GENERATION = {
+    "number": 2,
+    "at": 1600000000,
+    "until": 1700000000,
+    "version": "1.2.3",
+    "sha256": "ab" * 32,
+    "closure": "cd" * 32,
+    "size": 15440,
+    "verdict": "active",
+    "reason": None,
+    "current": False,
+    "rolled_back": True,
+}
+
 PINNED = {
     "operation": "gemm/mm",
     "choice": "x86/mm",
@@ -316,6 +339,14 @@ REPLIES = {
         "problem": None,
     },
     "Guards": {"guards": [dict(GUARDED)], "pending": []},
+    "History": {"name": "x86", "rolled_back": dict(ROLLED), "generations": [dict(GENERATION)]},
+    "Rollback": {
+        "name": "x86",
+        "changed": True,
+        "generation": 9,
+        "number": 2,
+        "plugin": plugin("x86"),
+    },
     "Monitor": [
         {"parameters": dict(MONITOR, event=None), "continues": True},
         {"parameters": dict(MONITOR)},

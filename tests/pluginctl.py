@@ -48,6 +48,8 @@ ASKING = [
     (["guard", "gemm/mm", "--every", "100"], "Guard"),
     (["guard", "gemm/mm", "--off"], "Guard"),
     (["guard"], "Guards"),
+    (["history", "x86"], "History"),
+    (["rollback", "x86"], "Rollback"),
     (["monitor"], "Monitor"),
     (["load", "/bin/sh"], "Load"),
     (["unload", "x86"], "Unload"),

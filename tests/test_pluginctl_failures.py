@@ -285,6 +285,11 @@ class Hostile(Case):
             "Pins": {"pins": [dict(fakes.PINNED, choice=evil, reasons=[exclusion])]},
             "Guard": dict(fakes.GUARDED, operation=evil, changed=True, problem=evil),
             "Guards": {"guards": [dict(fakes.GUARDED, operation=evil, problem=evil)]},
+            "History": {
+                "rolled_back": dict(fakes.ROLLED, reason=evil),
+                "generations": [dict(fakes.GENERATION, version=evil, verdict=evil)],
+            },
+            "Rollback": {"name": evil, "changed": True, "plugin": row},
             "Monitor": dict(fakes.MONITOR, event=dict(fakes.MONITOR["event"], message=evil)),
             "Load": {"plugin": row},
             "Unload": {"name": evil},

@@ -10,8 +10,9 @@ from pluginctl import LIMIT_S, PLUGINCTL, Case, call, environment
 
 COMMANDS = (
     "list info kernels devices select why bench verify disable enable is-enabled mask unmask "
-    "pin unpin pins guard reload retry cat new install uninstall schema check doctor logs load unload "
-    "monitor clients incidents metrics fingerprint diff status version help complete"
+    "pin unpin pins guard history rollback reload retry cat new install uninstall schema check "
+    "doctor logs load unload monitor clients incidents metrics fingerprint diff status version "
+    "help complete"
 ).split()
 
 

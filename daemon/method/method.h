@@ -27,7 +27,7 @@ extern const struct method method_list[], method_select[], method_decide[],
 	method_reload[], method_status[], method_bench[], method_devices[],
 	method_verify[], method_pin[], method_monitor[], method_load[], method_logs[],
 	method_attach[], method_fingerprint[], method_incidents[], method_metrics[],
-	method_guard[];
+	method_guard[], method_history[];
 
 /* Fails a call whose plan (bench_plan.h) could not be made; offers the nearest operation.
  */

@@ -139,6 +139,16 @@ static json_t *warnings_json(const struct daemon *daemon)
 	return array;
 }
 
+static json_t *rolled_back_json(const struct daemon *daemon)
+{
+	const struct kp_decisions *decisions = &daemon->decisions;
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < decisions->n_rollbacks; i++)
+		list = kp_json_append(list, kp_rollback_json(&decisions->rollbacks[i]));
+	return list;
+}
+
 static json_t *status_json(struct daemon *daemon)
 {
 	const struct options *options = daemon->options;
@@ -155,7 +165,7 @@ static json_t *status_json(struct daemon *daemon)
 		daemon->lost.count;
 	return json_pack(
 		"{s:s, s:i, s:I, s:s, s:o, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o}",
 		"version", kp_build_version, "pid", (int)getpid(), "uptime_s",
 		(json_int_t)(up_ms / 1000), "mode",
 		options->system ? "system" : "private", "socket",
@@ -168,7 +178,7 @@ static json_t *status_json(struct daemon *daemon)
 		"manifest_dirs", dirs_json(daemon), "plugin_dir",
 		kp_json_clean_string(options->plugin_dir), "platform",
 		kp_platform_json(&daemon->platform), "warnings", warnings_json(daemon),
-		"guards", guarding_list(daemon));
+		"guards", guarding_list(daemon), "rolled_back", rolled_back_json(daemon));
 }
 
 struct progress {

@@ -37,6 +37,11 @@ struct way *way_new(
 		way_free(way);
 		return NULL;
 	}
+	/* What is kept of an earlier generation is that, whatever the manifest asks for.
+	 */
+	if (way->manifest.stored)
+		memcpy(way->manifest.sha256, way->manifest.stored->digest,
+			sizeof(way->manifest.sha256));
 	way->settle.data = way;
 	return way;
 }
@@ -213,7 +218,8 @@ static bool is_one_of(const char *code, const char *const *codes)
 /* What the file is, or that it is not there, or that we could not do our part. */
 static enum kp_state state_of(const char *code)
 {
-	static const char *const missing[] = {"missing_file", "dangling_link", NULL};
+	static const char *const missing[] = {
+		"missing_file", "dangling_link", "generation_lost", NULL};
 	static const char *const rejected[] = {"not_regular_file", "link_loop",
 		"not_permitted", "file_too_large", "too_many_files", "outside",
 		"not_world_readable", "not_trusted", "path_too_long",

@@ -105,6 +105,31 @@ static int add(struct way *way, const char *path)
 	return trace_add(way->trace, path, &file->stamp) < 0 ? out_of_memory(way) : 0;
 }
 
+/* An earlier generation has nothing but its entry. */
+static int lost(struct way *way, const char *why)
+{
+	(void)trace_path(way, way->library);
+	way->result = DRAFT_WRONG;
+	way->damaged = false;
+	return kp_diag_set(&way->diag, "generation_lost", way->library,
+		"what it was rolled back to is not in the store any more (%s): roll back "
+		"to another generation, or release it with `pluginctl rollback %s "
+		"--release`",
+		why, way->manifest.name);
+}
+
+static int check_stored(struct way *way)
+{
+	const struct kp_manifest_stored *stored = way->manifest.stored;
+	bool damaged = false;
+
+	if (!stored ||
+		store_has(pipeline_store(way->pipeline), stored->closure, &damaged))
+		return 0;
+	return lost(way, damaged ? "it was damaged, and has been set aside"
+				 : "somebody has removed it");
+}
+
 static int start_draft(struct way *way)
 {
 	draft_free(way->draft);
@@ -121,7 +146,7 @@ static int start_draft(struct way *way)
 	}
 	if (way->fresh)
 		draft_doubt(way->draft);
-	return add(way, way->library);
+	return check_stored(way) < 0 ? -1 : add(way, way->library);
 }
 
 /* Are the other files of the entry there, and what they were? */
@@ -363,6 +388,11 @@ void way_keep(struct lane_job *job)
 	if (print_deps(way) < 0 || draft_keep(way->draft, way->closure, &way->entry,
 					   &way->damaged, &way->diag) < 0)
 		return;
+	if (way->manifest.stored &&
+		strcmp(way->closure, way->manifest.stored->closure) != 0) {
+		(void)lost(way, "what is there reaches other files than it did");
+		return;
+	}
 	trace_unref(way->kept);
 	way->kept = draft_kept(way->draft);
 	if (list_parts(way) < 0) {

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "daemon/daemon.h"
+#include "daemon/history/history.h"
 #include "daemon/options.h"
 #include "daemon/pipeline/failures.h"
 #include "daemon/pipeline/pipeline.h"
@@ -93,6 +94,8 @@ static int update(struct scan *scan, const char *force, bool fresh, struct kp_di
 	char **todo = NULL;
 	size_t n = 0;
 
+	if (history_roll(scan->daemon, &scan->survey.manifests) < 0)
+		return kp_diag_no_memory(diag);
 	if (kp_registry_update(registry, &scan->survey.manifests, force, daemon_now(),
 		    &todo, &n, diag) < 0)
 		return -1;
@@ -120,6 +123,11 @@ int scan_retry(struct scan *scan, const char *plugin, struct kp_diag *diag)
 			"not been read since the start",
 			plugin);
 	return update(scan, plugin, true, diag);
+}
+
+int scan_follow(struct scan *scan, struct kp_diag *diag)
+{
+	return scan->has_read ? update(scan, NULL, false, diag) : 0;
 }
 
 /* Whether it was started again: a lost worker is nobody's fault, for a while. */

@@ -40,6 +40,10 @@ void scan_request(struct scan *scan, scan_done_fn *done, void *context);
 int scan_retry(struct scan *scan, const char *plugin, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/* A rollback was decided, or taken back: what is meant now goes its way. */
+int scan_follow(struct scan *scan, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
 /* Has the first scan read the manifests? */
 bool scan_has_read(const struct scan *scan);
 /* And has every plugin of it had its verdict, then or by now? */

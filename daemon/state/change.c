@@ -19,6 +19,8 @@ struct change {
 	struct call *call; /* alive until it is answered, also without its client */
 	json_t *reply;
 	json_t *(*tell)(struct daemon *daemon, const char *name, json_t *reply);
+	void (*then)(struct daemon *daemon, struct call *call, const char *name,
+		json_t *reply);
 	char name[];
 };
 
@@ -35,7 +37,10 @@ static void answer(struct change *change)
 	change->reply = NULL;
 	if (change->tell)
 		reply = change->tell(change->daemon, change->name, reply);
-	call_reply(change->call, reply);
+	if (change->then)
+		change->then(change->daemon, change->call, change->name, reply);
+	else
+		call_reply(change->call, reply);
 	change_free(change);
 }
 
@@ -84,12 +89,15 @@ void wish_give_up(struct wish *wish, struct call *call)
 	call_reply(call, NULL);
 }
 
-/* That a plugin's state has changed is logged with the change; a failed one keeps it. */
-static enum log_level level_of(const struct daemon *daemon, const char *name)
+/*
+ * That a plugin's state has changed is logged with the change; a failed one keeps it, and
+ * another library may have the same.
+ */
+static enum log_level level_of(const struct daemon *daemon, const struct wish *wish)
 {
 	enum kp_state state;
 
-	if (!kp_registry_state(daemon->registry, name, &state))
+	if (wish->then || !kp_registry_state(daemon->registry, wish->name, &state))
 		return LOG_INFO;
 	return state == KP_STATE_ACTIVE || state == KP_STATE_DISABLED ||
 			       state == KP_STATE_PENDING
@@ -100,7 +108,7 @@ static enum log_level level_of(const struct daemon *daemon, const char *name)
 static void tell_others(
 	struct daemon *daemon, const struct call *call, const struct wish *wish)
 {
-	log_line(&daemon->log, level_of(daemon, wish->name), "%s%s%s: %s by uid %u%s%s",
+	log_line(&daemon->log, level_of(daemon, wish), "%s%s%s: %s by uid %u%s%s",
 		wish->name, wish->object ? " " : "", wish->object ? wish->object : "",
 		wish->what, call_uid(call), wish->reason[0] ? ": " : "", wish->reason);
 	event_decision(daemon, wish->kind, wish->name, wish->object, wish->reason);
@@ -158,8 +166,8 @@ void wish_commit(struct wish *wish, struct daemon *daemon, struct call *call)
 		call_fail(call, &diag, NULL);
 		return;
 	}
-	*change = (struct change){
-		daemon, call, reply_of(wish, daemon->generation.number), wish->tell};
+	*change = (struct change){daemon, call, reply_of(wish, daemon->generation.number),
+		wish->tell, wish->then};
 	memcpy(change->name, wish->name, size);
 	drop(wish);
 	if (!wish->keep)

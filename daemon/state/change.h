@@ -25,6 +25,9 @@ struct wish {
 	bool changed;		  /* are they other ones? */
 	bool keep;		  /* on the disk */
 	json_t *members;	  /* of the reply; NULL: {"name": name}. Taken. */
+	/* Answers in its place, once it is on the disk; NULL: nobody. Takes the reply. */
+	void (*then)(struct daemon *daemon, struct call *call, const char *name,
+		json_t *reply);
 	/* Adds to the reply what holds when it is sent; NULL: nothing. Takes it. */
 	json_t *(*tell)(struct daemon *daemon, const char *name, json_t *reply);
 };

@@ -10,55 +10,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/scan/stamp.h"
+#include "daemon/state/aside.h"
 #include "daemon/state/lock.h"
+#include "daemon/state/state_file.h"
 #include "daemon/state/state_read.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 
-enum { TABLE_DELAY_MS = 200 };
-
-/* Its name until it is complete. */
-static const char old_new_name[] = ".decisions.json.old.new";
-
-/* Who waits for a write. */
-struct done {
-	struct done *next;
-	state_done_fn *call;
-	void *context;
-};
-
-/* A file and what is next to be written to it. */
-struct file {
-	uv_work_t work;
-	struct state *state;
-	const char *name;
-	mode_t mode;
-	bool durable, busy;
-	bool has_old;	/* the one before is kept, too */
-	bool keeps_old; /* of the write under way: the file before it has no fault */
-	void *bytes;	/* being written */
-	size_t size;
-	void *kept; /* of a durable one: what this run has last written; NULL: unknown */
-	size_t kept_size;
-	struct stamp kept_as;
-	void *next_bytes; /* NULL: nothing waits */
-	size_t next_size;
-	struct done *waiting, *next_waiting;
-	int result;
-	struct kp_diag diag;
-};
+enum { TABLE_DELAY_MS = 200, AGAIN_MS = 2000 };
 
 struct state {
 	uv_loop_t *loop;
 	int dir;
 	char *path;
 	struct lock lock;
-	struct file decisions, table, index, incidents;
-	uv_timer_t delay;
-	bool is_good; /* decisions.json has no fault */
-	bool has_timer, closing;
+	struct state_file decisions, table, index, incidents, history;
+	uv_timer_t delay, again;
+	unsigned timers; /* that are being closed */
+	bool closing;
+	bool incidents_failed, history_failed;
+	state_done_fn *failed;
+	void *context;
 };
+
+static void on_written(void *context, struct state_file *file);
 
 /* ---- opening ---- */
 
@@ -92,18 +67,36 @@ static void state_free(struct state *state)
 {
 	lock_drop(&state->lock);
 	kp_file_close(&state->dir);
-	free(state->decisions.bytes);
-	free(state->decisions.next_bytes);
-	free(state->decisions.kept);
-	free(state->table.bytes);
-	free(state->table.next_bytes);
-	free(state->index.bytes);
-	free(state->index.next_bytes);
-	free(state->incidents.bytes);
-	free(state->incidents.next_bytes);
-	free(state->incidents.kept);
+	state_file_finish(&state->decisions);
+	state_file_finish(&state->table);
+	state_file_finish(&state->index);
+	state_file_finish(&state->incidents);
+	state_file_finish(&state->history);
 	free(state->path);
 	free(state);
+}
+
+/* The files have their directory from here on. */
+static void set_files(struct state *state)
+{
+	const struct state_file any = {.loop = state->loop,
+		.dir = state->dir,
+		.mode = 0600,
+		.written = on_written,
+		.context = state};
+
+	state->decisions = state->table = state->index = any;
+	state->incidents = state->history = any;
+	state->decisions.name = state_decisions_name;
+	state->decisions.old = state_old_name;
+	state->decisions.durable = true;
+	state->table.name = state_table_name;
+	state->table.mode = 0644;
+	state->index.name = state_index_name;
+	state->incidents.name = state_incidents_name;
+	state->incidents.durable = state->incidents.keeps = true;
+	state->history.name = state_history_name;
+	state->history.durable = state->history.keeps = true;
 }
 
 int state_open(uv_loop_t *loop, const char *path, bool system, struct state **out,
@@ -112,21 +105,8 @@ int state_open(uv_loop_t *loop, const char *path, bool system, struct state **ou
 	struct state *state = calloc(1, sizeof(*state));
 	if (!state)
 		return kp_diag_no_memory(diag);
-	*state = (struct state){.loop = loop,
-		.dir = -1,
-		.lock = {.fd = -1},
-		.path = strdup(path),
-		.decisions = {.state = state,
-			.name = state_decisions_name,
-			.mode = 0600,
-			.durable = true,
-			.has_old = true},
-		.table = {.state = state, .name = state_table_name, .mode = 0644},
-		.index = {.state = state, .name = state_index_name, .mode = 0600},
-		.incidents = {.state = state,
-			.name = state_incidents_name,
-			.mode = 0600,
-			.durable = true}};
+	*state = (struct state){
+		.loop = loop, .dir = -1, .lock = {.fd = -1}, .path = strdup(path)};
 	if (!state->path)
 		kp_diag_no_memory(diag);
 	if (!state->path || open_dir(state, system, diag) < 0 ||
@@ -134,8 +114,10 @@ int state_open(uv_loop_t *loop, const char *path, bool system, struct state **ou
 		state_free(state);
 		return -1;
 	}
+	set_files(state);
 	(void)uv_timer_init(loop, &state->delay);
-	state->delay.data = state;
+	(void)uv_timer_init(loop, &state->again);
+	state->delay.data = state->again.data = state;
 	*out = state;
 	return 0;
 }
@@ -144,7 +126,8 @@ int state_decisions(struct state *state, struct kp_decisions *decisions,
 	struct kp_diags *lost, struct kp_diag *diag)
 {
 	const struct state_place place = {state->dir, state->path};
-	return state_read_decisions(&place, decisions, &state->is_good, lost, diag);
+	return state_read_decisions(
+		&place, decisions, &state->decisions.is_good, lost, diag);
 }
 
 int state_table(struct state *state, void **bytes, size_t *size,
@@ -189,167 +172,98 @@ void state_incidents_are_damaged(
 		"; what is quarantined stays so", warnings);
 }
 
+char *state_history(struct state *state, size_t *size, struct kp_diags *warnings)
+{
+	const struct state_place place = {state->dir, state->path};
+	return state_read_history(&place, size, warnings);
+}
+
+void state_history_is_damaged(struct state *state, const struct kp_diag *diag,
+	const char *now, struct kp_diags *warnings)
+{
+	const struct state_place place = {state->dir, state->path};
+	state_set_aside(&place, state_history_name, diag, now, warnings);
+}
+
+bool state_history_was_damaged(const struct state *state)
+{
+	char aside[ASIDE_BYTES];
+	return aside_find(state->dir, state_history_name, aside);
+}
+
 /* ---- writing ---- */
-
-static void write_next(struct file *file);
-
-/* Should the new one be damaged, there is the one before. Without links there is not. */
-static void keep_old(const struct state *state)
-{
-	(void)unlinkat(state->dir, old_new_name, 0);
-	if (linkat(state->dir, state_decisions_name, state->dir, old_new_name, 0) == 0)
-		(void)renameat(state->dir, old_new_name, state->dir, state_old_name);
-}
-
-static void stamp_file(const struct file *file, struct stamp *stamp)
-{
-	struct stat st;
-
-	*stamp = (struct stamp){.exists = false};
-	if (fstatat(file->state->dir, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		stamp_from_stat(&st, stamp);
-}
-
-static void write_now(uv_work_t *work)
-{
-	struct file *file = work->data;
-
-	if (file->keeps_old)
-		keep_old(file->state);
-	file->result = kp_file_replace(file->state->dir, file->name, file->bytes,
-		file->size, file->mode, file->durable, &file->diag);
-	if (file->durable)
-		stamp_file(file, &file->kept_as);
-}
-
-static void tell(struct done *done, const struct kp_diag *diag)
-{
-	while (done) {
-		struct done *next = done->next;
-		done->call(done->context, diag);
-		free(done);
-		done = next;
-	}
-}
 
 static void free_if_closed(struct state *state)
 {
-	if (state->closing && !state->has_timer && !state->decisions.busy &&
-		!state->table.busy && !state->index.busy && !state->incidents.busy)
+	if (state->closing && state->timers == 0 && !state->decisions.busy &&
+		!state->table.busy && !state->index.busy && !state->incidents.busy &&
+		!state->history.busy)
 		state_free(state);
 }
 
-/* What is on the disk need not be written there again; unless somebody took it away. */
-static bool is_kept(const struct file *file, const void *bytes, size_t size)
+/* What nobody waits for is tried again: a full disk may have room by then. */
+static void on_again(uv_timer_t *timer)
 {
-	struct stamp now;
+	struct state *state = timer->data;
 
-	if (file->busy || file->next_bytes || !file->kept || file->kept_size != size ||
-		memcmp(file->kept, bytes, size) != 0)
-		return false;
-	stamp_file(file, &now);
-	return now.exists && stamp_equal(&now, &file->kept_as);
+	state_file_next(&state->incidents);
+	state_file_next(&state->history);
 }
 
-/* A write is over: its bytes are what later ones are compared with. */
-static void settle_bytes(struct file *file, bool failed)
+/* Said once, until it can be written again. */
+static void note_failure(struct state *state, const struct state_file *file)
 {
-	void *bytes = file->bytes;
+	bool *is_told = file == &state->history ? &state->history_failed
+						: &state->incidents_failed;
 
-	file->bytes = NULL;
-	if (file->durable && !failed) {
-		free(file->kept);
-		file->kept = bytes;
-		file->kept_size = file->size;
+	if (file->result == 0) {
+		*is_told = false;
 		return;
 	}
-	free(bytes);
-	if (!file->durable)
-		return;
-	free(file->kept);
-	file->kept = NULL;
+	if (!state->closing)
+		(void)uv_timer_start(&state->again, on_again, AGAIN_MS, 0);
+	if (!*is_told && state->failed)
+		state->failed(state->context, &file->diag);
+	*is_told = true;
 }
 
-static void on_written(uv_work_t *work, int status)
+static void on_written(void *context, struct state_file *file)
 {
-	struct file *file = work->data;
-	struct done *done = file->waiting;
-	/* The next one, which begins below, has a result of its own. */
-	bool failed = file->result < 0;
-	struct kp_diag diag = file->diag;
-	(void)status;
+	struct state *state = context;
 
-	settle_bytes(file, failed);
-	file->waiting = NULL;
-	file->busy = false;
-	if (file->has_old && !failed)
-		file->state->is_good = true;
-	write_next(file);
-	tell(done, failed ? &diag : NULL);
-	free_if_closed(file->state);
+	if (file->keeps)
+		note_failure(state, file);
+	free_if_closed(state);
 }
 
-static void write_next(struct file *file)
+void state_on_failed(struct state *state, state_done_fn *failed, void *context)
 {
-	if (file->busy || !file->next_bytes)
-		return;
-	file->bytes = file->next_bytes;
-	file->size = file->next_size;
-	file->waiting = file->next_waiting;
-	file->next_bytes = NULL;
-	file->next_waiting = NULL;
-	file->busy = true;
-	file->keeps_old = file->has_old && file->state->is_good;
-	file->work.data = file;
-	(void)uv_queue_work(file->state->loop, &file->work, write_now, on_written);
-}
-
-static void replace_next(struct file *file, void *bytes, size_t size)
-{
-	free(file->next_bytes);
-	file->next_bytes = bytes;
-	file->next_size = size;
+	state->failed = failed;
+	state->context = context;
 }
 
 int state_keep_decisions(struct state *state, const struct kp_decisions *decisions,
 	state_done_fn *call, void *context, struct kp_diag *diag)
 {
-	struct file *file = &state->decisions;
 	char *text = kp_decisions_print(decisions);
-	struct done *done = malloc(sizeof(*done));
 
-	if (!text || !done || strlen(text) > KP_JSON_BYTES) {
-		int failed = text && done
-				     ? kp_diag_set(diag, "decisions_full",
-					       state_decisions_name,
-					       "%s would have %zu bytes, at most %d can "
-					       "be read back",
-					       state_decisions_name, strlen(text),
-					       KP_JSON_BYTES)
-				     : kp_diag_no_memory(diag);
+	if (!text)
+		return kp_diag_no_memory(diag);
+	size_t size = strlen(text);
+	if (size > KP_JSON_BYTES) {
 		free(text);
-		free(done);
-		return failed;
+		return kp_diag_set(diag, "decisions_full", state_decisions_name,
+			"%s would have %zu bytes, at most %d can be read back",
+			state_decisions_name, size, KP_JSON_BYTES);
 	}
-	*done = (struct done){.call = call, .context = context};
-	if (is_kept(file, text, strlen(text))) {
-		free(text);
-		tell(done, NULL);
-		return 0;
-	}
-	struct done **last = &file->next_waiting;
-	while (*last)
-		last = &(*last)->next;
-	*last = done;
-	replace_next(file, text, strlen(text));
-	write_next(file);
-	return 0;
+	return state_file_keep(&state->decisions, text, size, call, context, diag);
 }
 
 static void on_delay(uv_timer_t *timer)
 {
 	struct state *state = timer->data;
-	write_next(&state->table);
+
+	state_file_next(&state->table);
 }
 
 void state_keep_table(struct state *state, const void *bytes, size_t size)
@@ -358,27 +272,34 @@ void state_keep_table(struct state *state, const void *bytes, size_t size)
 	if (!copy)
 		return;
 	memcpy(copy, bytes, size);
-	replace_next(&state->table, copy, size);
+	state_file_put(&state->table, copy, size);
 	if (!uv_is_active((uv_handle_t *)&state->delay))
 		(void)uv_timer_start(&state->delay, on_delay, TABLE_DELAY_MS, 0);
 }
 
 void state_keep_index(struct state *state, void *bytes, size_t size)
 {
-	replace_next(&state->index, bytes, size);
-	write_next(&state->index);
+	state_file_put(&state->index, bytes, size);
+	state_file_next(&state->index);
 }
 
 void state_keep_incidents(struct state *state, char *text, size_t size)
 {
-	replace_next(&state->incidents, text, size);
-	write_next(&state->incidents);
+	state_file_put(&state->incidents, text, size);
+	state_file_next(&state->incidents);
+}
+
+void state_keep_history(struct state *state, char *text, size_t size)
+{
+	state_file_put(&state->history, text, size);
+	state_file_next(&state->history);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
 {
 	struct state *state = handle->data;
-	state->has_timer = false;
+
+	state->timers--;
 	free_if_closed(state);
 }
 
@@ -388,7 +309,10 @@ void state_close(struct state *state)
 		return;
 	state->closing = true;
 	/* What was put off is written now. */
-	write_next(&state->table);
-	state->has_timer = true;
+	state_file_next(&state->table);
+	state_file_next(&state->incidents);
+	state_file_next(&state->history);
+	state->timers = 2;
 	uv_close((uv_handle_t *)&state->delay, on_timer_closed);
+	uv_close((uv_handle_t *)&state->again, on_timer_closed);
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "daemon/state/state_file.h"
 #include "lib/base/diag.h"
 #include "lib/registry/decisions.h"
 
@@ -51,7 +52,6 @@ void state_table_is_damaged(
  * written just these. Codes no_memory,
  * decisions_full: never for what kp_decisions_fit was asked about.
  */
-typedef void state_done_fn(void *context, const struct kp_diag *diag);
 int state_keep_decisions(struct state *state, const struct kp_decisions *decisions,
 	state_done_fn *done, void *context, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
@@ -78,6 +78,20 @@ void state_keep_incidents(struct state *state, char *text, size_t size);
 char *state_incidents(struct state *state, size_t *size, struct kp_diags *warnings);
 void state_incidents_are_damaged(
 	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings);
+
+/* The same of history.json (daemon/history/history.h). */
+void state_keep_history(struct state *state, char *text, size_t size);
+char *state_history(struct state *state, size_t *size, struct kp_diags *warnings);
+/* `now`: what that means. */
+void state_history_is_damaged(struct state *state, const struct kp_diag *diag,
+	const char *now, struct kp_diags *warnings);
+/* Is there one that was set aside, in this run or an earlier one? */
+bool state_history_was_damaged(const struct state *state);
+/*
+ * Incidents and history that could not be written are tried again every few seconds, and
+ * at the end: `failed` is told so once, until they could.
+ */
+void state_on_failed(struct state *state, state_done_fn *failed, void *context);
 
 /* Waits for what is under way, lets go of the lock and frees. NULL is fine. */
 void state_close(struct state *state);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/history/history_file.h"
 #include "daemon/scan/index.h"
 #include "daemon/state/aside.h"
 #include "lib/base/file.h"
@@ -20,6 +21,7 @@ const char state_old_name[] = "decisions.json.old";
 const char state_table_name[] = "table";
 const char state_index_name[] = "index";
 const char state_incidents_name[] = "incidents.json";
+const char state_history_name[] = "history.json";
 
 /* Says what is wrong with a file, and what became of it and of what it said. */
 static void say_damaged(const struct state_place *place, const char *name,
@@ -175,6 +177,15 @@ static int hold_rule(struct kp_decisions *decisions, const struct kp_rule *old)
 		old->at, old->uid, false, &changed);
 }
 
+static int hold_rollback(struct kp_decisions *decisions, const struct kp_rollback *old)
+{
+	bool changed;
+
+	return kp_decisions_find_rollback(decisions, old->plugin)
+		       ? 0
+		       : kp_decisions_roll_back(decisions, old, &changed);
+}
+
 /*
  * What was off before the last change and is not found any more: it may have lost its
  * name. Off once too often is better than on by a letter. -1: memory is exhausted.
@@ -192,6 +203,8 @@ static int hold_old(const struct state_place *place, struct kp_decisions *decisi
 		failed = hold_name(decisions, &old.disabled[i]);
 	for (size_t i = 0; failed == 0 && i < old.n_rules; i++)
 		failed = hold_rule(decisions, &old.rules[i]);
+	for (size_t i = 0; failed == 0 && i < old.n_rollbacks; i++)
+		failed = hold_rollback(decisions, &old.rollbacks[i]);
 	kp_decisions_finish(&old);
 	kp_diags_finish(&wrong);
 	return failed;
@@ -280,4 +293,10 @@ char *state_read_incidents(
 	const struct state_place *place, size_t *size, struct kp_diags *warnings)
 {
 	return read_spare(place, state_incidents_name, KP_JSON_BYTES, size, warnings);
+}
+
+char *state_read_history(
+	const struct state_place *place, size_t *size, struct kp_diags *warnings)
+{
+	return read_spare(place, state_history_name, HISTORY_BYTES, size, warnings);
 }

@@ -10,7 +10,7 @@
 #include "lib/registry/decisions.h"
 
 extern const char state_decisions_name[], state_old_name[], state_table_name[],
-	state_index_name[], state_incidents_name[];
+	state_index_name[], state_incidents_name[], state_history_name[];
 
 struct state_place {
 	int dir;
@@ -28,6 +28,8 @@ int state_read_table(const struct state_place *place, void **bytes, size_t *size
 void *state_read_index(
 	const struct state_place *place, size_t *size, struct kp_diags *warnings);
 char *state_read_incidents(
+	const struct state_place *place, size_t *size, struct kp_diags *warnings);
+char *state_read_history(
 	const struct state_place *place, size_t *size, struct kp_diags *warnings);
 /* Moves the file away and says why, and, with `now`, what that means. */
 void state_set_aside(const struct state_place *place, const char *name,

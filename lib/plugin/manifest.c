@@ -181,7 +181,9 @@ int kp_manifest_library(const struct kp_manifest *manifest, const char *plugin_d
 
 	if (check_library(manifest->library, diag) < 0)
 		return -1;
-	if (manifest->library[0] == '/')
+	if (manifest->stored)
+		whole = strdup(manifest->stored->path);
+	else if (manifest->library[0] == '/')
 		whole = strdup(manifest->library);
 	else if (asprintf(&whole, "%s/%s", plugin_dir, manifest->library) < 0)
 		whole = NULL;
@@ -189,6 +191,41 @@ int kp_manifest_library(const struct kp_manifest *manifest, const char *plugin_d
 		return kp_diag_no_memory(diag);
 	*path = whole;
 	return 0;
+}
+
+static struct kp_manifest_stored *make_stored(
+	const char *path, const char *closure, const char *digest)
+{
+	size_t size = strlen(path) + 1;
+	struct kp_manifest_stored *stored = malloc(sizeof(*stored) + size);
+
+	if (!stored)
+		return NULL;
+	(void)snprintf(stored->closure, sizeof(stored->closure), "%s", closure);
+	(void)snprintf(stored->digest, sizeof(stored->digest), "%s", digest);
+	memcpy(stored->path, path, size);
+	return stored;
+}
+
+int kp_manifest_store(struct kp_manifest *manifest, const char *path, const char *closure,
+	const char *digest)
+{
+	struct kp_manifest_stored *stored =
+		closure ? make_stored(path, closure, digest) : NULL;
+
+	if (closure && !stored)
+		return -1;
+	free(manifest->stored);
+	manifest->stored = stored;
+	return 0;
+}
+
+bool kp_manifest_same_stored(const struct kp_manifest *a, const struct kp_manifest *b)
+{
+	if (!a->stored || !b->stored)
+		return !a->stored && !b->stored;
+	return strcmp(a->stored->path, b->stored->path) == 0 &&
+	       strcmp(a->stored->closure, b->stored->closure) == 0;
 }
 
 /* A copy of what may be NULL; `failed` says when memory was exhausted. */
@@ -208,7 +245,11 @@ int kp_manifest_copy(const struct kp_manifest *from, struct kp_manifest *to)
 	copy.path = copy_text(from->path, &failed);
 	copy.library = copy_text(from->library, &failed);
 	copy.config = json_incref(from->config);
+	copy.stored = NULL;
 	copy.error = NULL;
+	if (from->stored)
+		failed |= kp_manifest_store(&copy, from->stored->path,
+				  from->stored->closure, from->stored->digest) < 0;
 	if (from->error) {
 		copy.error = malloc(sizeof(*copy.error));
 		failed |= !copy.error;
@@ -231,6 +272,7 @@ void kp_manifest_finish(struct kp_manifest *manifest)
 	free(manifest->path);
 	free(manifest->library);
 	json_decref(manifest->config);
+	free(manifest->stored);
 	free(manifest->error);
 	*manifest = (struct kp_manifest){0};
 }

@@ -33,8 +33,19 @@ struct kp_manifest {
 	bool enabled;	 /* default true */
 	bool masked;	 /* a link to /dev/null, or an empty file */
 	char digest[17]; /* changes whenever the file's content does (FNV-1a) */
+	/*
+	 * Not NULL: an operator wants the library of an earlier generation in its place:
+	 * its path in the store, and the SHA-256 of its entry and of itself.
+	 */
+	struct kp_manifest_stored *stored;
 	/* Not NULL: the manifest is wrong, and this says how; name and path are set. */
 	struct kp_diag *error;
+};
+
+struct kp_manifest_stored {
+	char closure[65];
+	char digest[65];
+	char path[];
 };
 
 /* All that the layers hold, in byte order of name; hidden ones are left out. */
@@ -95,11 +106,20 @@ const struct kp_manifest *kp_manifests_find(
 	const struct kp_manifests *manifests, const char *name);
 
 /*
- * The path of the library: itself when absolute, else inside plugin_dir; "../"
- * is refused (bad_library). *path is malloc'ed.
+ * The path of the library: the stored one where there is one; itself when absolute,
+ * else inside plugin_dir; "../" is refused (bad_library). *path is malloc'ed.
  */
 int kp_manifest_library(const struct kp_manifest *manifest, const char *plugin_dir,
 	char **path, struct kp_diag *diag) __attribute__((warn_unused_result));
+
+/*
+ * Another library in its place, or (closure NULL) its own again. -1: memory, and nothing
+ * has changed.
+ */
+int kp_manifest_store(struct kp_manifest *manifest, const char *path, const char *closure,
+	const char *digest) __attribute__((warn_unused_result));
+/* Do both lead to the same, as far as that goes? */
+bool kp_manifest_same_stored(const struct kp_manifest *a, const struct kp_manifest *b);
 
 int kp_manifest_copy(const struct kp_manifest *from, struct kp_manifest *to)
 	__attribute__((warn_unused_result));

@@ -6,7 +6,9 @@
 #include "lib/protocol/message.h"
 
 static const char *const not_found[] = {
+	"no_earlier_generation",
 	"no_such_device",
+	"no_such_generation",
 	"no_such_incident",
 	"no_such_kernel",
 	"no_such_plugin",
@@ -127,6 +129,7 @@ static const char *const failed[] = {
 	"bad_environment",
 	"bad_families_dir",
 	"bad_family",
+	"bad_history",
 	"bad_incidents",
 	"bad_index",
 	"bad_interface",
@@ -213,6 +216,7 @@ static const char *const failed[] = {
 	"exports_more",
 	"float_startup_code",
 	"foreign_search_path",
+	"generation_lost",
 	"gpu_arch_gap",
 	"gpu_arch_missing",
 	"gpu_code_damaged",

@@ -170,6 +170,8 @@ int kp_decisions_copy(const struct kp_decisions *from, struct kp_decisions *to)
 		result = kp_decisions_copy_guards(from, &copy);
 	if (result == 0)
 		result = kp_decisions_copy_quarantined(from, &copy);
+	if (result == 0)
+		result = kp_decisions_copy_rollbacks(from, &copy);
 	for (size_t i = 0; i < from->n_enabled && result == 0; i++)
 		result = kp_decisions_prove(&copy, from->enabled[i], true, &changed);
 	if (result < 0)
@@ -231,6 +233,7 @@ void kp_decisions_finish(struct kp_decisions *decisions)
 	kp_decisions_finish_rules(decisions);
 	kp_decisions_finish_guards(decisions);
 	kp_decisions_finish_quarantined(decisions);
+	kp_decisions_finish_rollbacks(decisions);
 	free(decisions->enabled);
 	*decisions = (struct kp_decisions){0};
 }

@@ -74,14 +74,31 @@ struct kp_quarantine {
 	uint32_t strikes;
 };
 
+/*
+ * An earlier generation of a plugin runs, by an operator's word: the library `entry` of
+ * the store's entry `closure`, whatever its manifest leads to, until it is released.
+ */
+struct kp_rollback {
+	char *plugin;
+	char *closure;
+	char *entry;	/* path inside of the store's entry */
+	char *digest;	/* SHA-256 of the library */
+	char *reason;	/* "" when none was given */
+	int64_t number; /* of the generation */
+	int64_t at;
+	uint32_t uid;
+};
+
 struct kp_decisions {
-	size_t n_disabled, n_pins, n_enabled, n_rules, n_guards, n_quarantined;
+	size_t n_disabled, n_pins, n_enabled, n_rules, n_guards, n_quarantined,
+		n_rollbacks;
 	struct kp_disabled *disabled; /* in byte order of name */
 	struct kp_pin *pins;	      /* in byte order of operation */
 	char **enabled;	       /* "plugin/kernel" of unproven kernels, in byte order */
 	struct kp_rule *rules; /* in byte order of name */
 	struct kp_guarding *guards;	   /* in byte order of operation */
 	struct kp_quarantine *quarantined; /* in byte order of key */
+	struct kp_rollback *rollbacks;	   /* in byte order of plugin */
 };
 
 /*
@@ -167,6 +184,17 @@ bool kp_decisions_has_quarantine(const struct kp_decisions *decisions, int64_t w
 /* Why, for people: the code is repeated_crashes. Returns `text`. */
 const char *kp_quarantine_text(
 	const struct kp_quarantine *item, char text[KP_QUARANTINE_TEXT]);
+
+/* Copies the item; the reason stays where none is given. -1 only for memory. */
+int kp_decisions_roll_back(struct kp_decisions *decisions, const struct kp_rollback *item,
+	bool *changed) __attribute__((warn_unused_result));
+/* Takes it back; false: there was none. */
+bool kp_decisions_release(struct kp_decisions *decisions, const char *plugin);
+/* That of a plugin, or NULL. */
+const struct kp_rollback *kp_decisions_find_rollback(
+	const struct kp_decisions *decisions, const char *plugin);
+/* The RolledBack of the interface, or null for NULL. A new reference. */
+json_t *kp_rollback_json(const struct kp_rollback *item);
 
 #define KP_DECISIONS_FORMAT "kplug-decisions/1"
 

@@ -12,6 +12,8 @@ int kp_decisions_copy_rules(const struct kp_decisions *from, struct kp_decisions
 int kp_decisions_copy_guards(const struct kp_decisions *from, struct kp_decisions *to);
 int kp_decisions_copy_quarantined(
 	const struct kp_decisions *from, struct kp_decisions *to);
+int kp_decisions_copy_rollbacks(const struct kp_decisions *from, struct kp_decisions *to);
+void kp_decisions_finish_rollbacks(struct kp_decisions *decisions);
 void kp_decisions_finish_quarantined(struct kp_decisions *decisions);
 void kp_decisions_finish_pins(struct kp_decisions *decisions);
 void kp_decisions_finish_rules(struct kp_decisions *decisions);

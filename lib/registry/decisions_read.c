@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Decisions from the text of a file: all that is right of it. */
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static const struct kp_json_key root_keys[] = {
 	{"solutions", KP_JSON_ARRAY, false},
 	{"guards", KP_JSON_ARRAY, false},
 	{"quarantined", KP_JSON_ARRAY, false},
+	{"rollbacks", KP_JSON_ARRAY, false},
 	{"sum", KP_JSON_STRING, false},
 };
 static const struct kp_json_key disabled_keys[] = {
@@ -53,6 +56,16 @@ static const struct kp_json_key quarantine_keys[] = {
 	{"strikes", KP_JSON_INTEGER, true},
 };
 
+static const struct kp_json_key rollback_keys[] = {
+	{"plugin", KP_JSON_STRING, true},
+	{"closure", KP_JSON_STRING, true},
+	{"entry", KP_JSON_STRING, true},
+	{"digest", KP_JSON_STRING, true},
+	{"reason", KP_JSON_STRING, true},
+	{"number", KP_JSON_INTEGER, true},
+	{"at", KP_JSON_INTEGER, true},
+	{"uid", KP_JSON_INTEGER, true},
+};
 static const struct kp_json_key guard_keys[] = {
 	{"operation", KP_JSON_STRING, true},
 	{"every", KP_JSON_INTEGER, true},
@@ -223,6 +236,53 @@ static int read_quarantine(const json_t *item, const char *path,
 	return 0;
 }
 
+static bool is_digest(const char *text)
+{
+	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+/* It becomes a path below the store, and must not lead out of it. */
+static bool stays_inside(const char *entry)
+{
+	if (!entry[0] || entry[0] == '/' || strlen(entry) >= PATH_MAX)
+		return false;
+	for (const char *at = entry; *at; at += strspn(at, "/")) {
+		size_t length = strcspn(at, "/");
+		if (length == 2 && at[0] == '.' && at[1] == '.')
+			return false;
+		at += length;
+	}
+	return true;
+}
+
+static int read_rollback(const json_t *item, const char *path,
+	struct kp_decisions *decisions, struct kp_diag *diag)
+{
+	struct kp_rollback read = {
+		.number = number(item, "number"), .at = number(item, "at")};
+	size_t before = decisions->n_rollbacks;
+	bool changed;
+
+	if (kp_json_check(
+		    item, path, rollback_keys, KP_COUNT(rollback_keys), NULL, diag) < 0 ||
+		read_uid(item, path, &read.uid, diag) < 0)
+		return -1;
+	read.plugin = (char *)(uintptr_t)kp_json_text(item, "plugin");
+	read.closure = (char *)(uintptr_t)kp_json_text(item, "closure");
+	read.entry = (char *)(uintptr_t)kp_json_text(item, "entry");
+	read.digest = (char *)(uintptr_t)kp_json_text(item, "digest");
+	read.reason = (char *)(uintptr_t)kp_json_text(item, "reason");
+	if (!is_digest(read.closure) || !is_digest(read.digest) ||
+		!stays_inside(read.entry))
+		return kp_diag_set(diag, "bad_decisions", path,
+			"%s: no digest, or no path inside of the store", path);
+	if (kp_decisions_roll_back(decisions, &read, &changed) < 0)
+		return kp_diag_no_memory(diag);
+	if (decisions->n_rollbacks == before)
+		return repeated(path, read.plugin, diag);
+	return 0;
+}
+
 static int read_enabled(const json_t *item, const char *path,
 	struct kp_decisions *decisions, struct kp_diag *diag)
 {
@@ -245,6 +305,7 @@ static const struct {
 	{"solutions", read_rule},
 	{"guards", read_guard},
 	{"quarantined", read_quarantine},
+	{"rollbacks", read_rollback},
 };
 
 /* What is wrong is told with its place, and left out. */

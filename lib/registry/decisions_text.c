@@ -100,6 +100,24 @@ static json_t *quarantined_json(const struct kp_decisions *decisions)
 	return list;
 }
 
+static json_t *rollbacks_json(const struct kp_decisions *decisions)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < decisions->n_rollbacks; i++) {
+		const struct kp_rollback *item = &decisions->rollbacks[i];
+		list = kp_json_append(list,
+			json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "plugin",
+				kp_json_clean_string(item->plugin), "closure",
+				kp_json_clean_string(item->closure), "entry",
+				kp_json_clean_string(item->entry), "digest",
+				kp_json_clean_string(item->digest), "reason",
+				kp_json_clean_string(item->reason), "number",
+				(json_int_t)item->number, "at", (json_int_t)item->at,
+				"uid", (json_int_t)item->uid));
+	}
+	return list;
+}
+
 /* A text without them is read by those that know of none. Takes the list. */
 static json_t *add_list(json_t *root, const char *key, json_t *list)
 {
@@ -123,6 +141,7 @@ char *kp_decisions_print(const struct kp_decisions *decisions)
 	root = add_list(root, "solutions", rules_json(decisions));
 	root = add_list(root, "guards", guards_json(decisions));
 	root = add_list(root, "quarantined", quarantined_json(decisions));
+	root = add_list(root, "rollbacks", rollbacks_json(decisions));
 	if (!root)
 		return NULL;
 	char *text =
@@ -173,6 +192,11 @@ static size_t bound(const struct kp_decisions *decisions)
 	for (size_t i = 0; i < decisions->n_quarantined; i++)
 		size += most(decisions->quarantined[i].kernel) +
 			most(decisions->quarantined[i].digest) + ENTRY_BYTES;
+	for (size_t i = 0; i < decisions->n_rollbacks; i++) {
+		const struct kp_rollback *item = &decisions->rollbacks[i];
+		size += most(item->plugin) + most(item->entry) + most(item->reason) +
+			2 * ENTRY_BYTES;
+	}
 	for (size_t i = 0; i < decisions->n_enabled; i++)
 		size += most(decisions->enabled[i]) + ENTRY_BYTES;
 	return size;

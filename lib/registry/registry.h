@@ -128,6 +128,20 @@ struct kp_library {
 bool kp_registry_library(const struct kp_registry *registry, const char *plugin,
 	struct kp_library *library);
 
+/*
+ * What is known of a plugin's library in the store, by its last verdict; texts are the
+ * registry's, valid until its next verdict. code and message are "" for an active one.
+ */
+struct kp_stored {
+	enum kp_state verdict;
+	const char *code, *message;
+	const char *path, *closure, *digest, *version;
+	int64_t bytes;
+};
+/* False: there is no such plugin, or it has no verdict now, or came to no closure. */
+bool kp_registry_stored(
+	const struct kp_registry *registry, const char *plugin, struct kp_stored *stored);
+
 /* The decisions that hold from now on; borrowed in the call, copied. */
 int kp_registry_decide(struct kp_registry *registry, const struct kp_decisions *decisions,
 	int64_t now, struct kp_diag *diag) __attribute__((warn_unused_result));

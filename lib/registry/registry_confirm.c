@@ -24,6 +24,26 @@ bool kp_registry_library(const struct kp_registry *registry, const char *plugin,
 	return true;
 }
 
+static const char *text_of(const char *text)
+{
+	return text ? text : "";
+}
+
+bool kp_registry_stored(
+	const struct kp_registry *registry, const char *plugin, struct kp_stored *stored)
+{
+	const struct kp_plugin *found = kp_registry_find(registry, plugin);
+
+	if (!found || found->pending || !found->has_verdict || !found->verdict.stored ||
+		!found->verdict.closure[0])
+		return false;
+	*stored = (struct kp_stored){found->verdict.state, found->verdict.code,
+		text_of(found->verdict.message), found->verdict.stored,
+		found->verdict.closure, found->verdict.digest, text_of(found->version),
+		found->verdict.bytes};
+	return true;
+}
+
 /* Its texts are those of the restored table: nothing has been told of it yet. */
 static bool is_the_same(const struct kp_plugin *plugin, const struct kp_confirmed *item)
 {

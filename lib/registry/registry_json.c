@@ -154,14 +154,16 @@ json_t *kp_registry_plugin_json(const struct kp_registry *registry, const char *
 
 	if (!found)
 		return NULL;
-	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?}", "name",
-		found->name, "package", kp_json_clean_or_null(found->package), "version",
-		kp_json_clean_or_null(found->version), "state",
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}",
+		"name", found->name, "package", kp_json_clean_or_null(found->package),
+		"version", kp_json_clean_or_null(found->version), "state",
 		kp_state_name(found->state), "reason", reason_json(found), "since",
 		since_json(found), "kernels", names_json(registry, found, ALL_KERNELS),
 		"disabled_kernels", names_json(registry, found, DISABLED_KERNELS),
 		"quarantined_kernels", names_json(registry, found, QUARANTINED_KERNELS),
-		"origin", kp_plugin_origin(registry, found));
+		"origin", kp_plugin_origin(registry, found), "rolled_back",
+		kp_rollback_json(
+			kp_decisions_find_rollback(&registry->decisions, found->name)));
 }
 
 static json_t *kernel_json(const struct kp_table *table, size_t i)
@@ -245,15 +247,18 @@ json_t *kp_registry_info_json(const struct kp_registry *registry, const char *pl
 	const struct kp_manifest *manifest =
 		found->has_manifest ? &found->manifest : NULL;
 	const json_t *warnings = json_object_get(told, "warnings");
-	json_t *info = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"name", found->name, "state", kp_state_name(found->state), "reason",
+	json_t *info = json_pack(
+		"{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+		found->name, "state", kp_state_name(found->state), "reason",
 		reason_json(found), "since", since_json(found), "source",
 		kp_json_clean_or_null(found->source), "manifest",
 		kp_json_clean_or_null(manifest ? manifest->path : NULL), "library",
 		kp_json_clean_or_null(manifest ? manifest->library : NULL), "config",
 		kp_json_or_null(manifest ? manifest->config : NULL), "warnings",
 		json_is_array(warnings) ? kp_json_or_null(warnings) : json_array(),
-		"kernels", kernels_json(registry, found));
+		"kernels", kernels_json(registry, found), "rolled_back",
+		kp_rollback_json(
+			kp_decisions_find_rollback(&registry->decisions, found->name)));
 	info = kp_json_merge(info, about_json(found, told));
 	info = kp_json_merge(info,
 		kp_library_json(found->has_verdict ? &found->verdict : NULL,

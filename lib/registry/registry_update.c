@@ -15,7 +15,8 @@ static bool is_same(const struct kp_plugin *plugin, const struct kp_manifest *ma
 	return plugin->has_manifest && plugin->manifest.masked == manifest->masked &&
 	       !plugin->manifest.error == !manifest->error &&
 	       strcmp(plugin->manifest.digest, manifest->digest) == 0 &&
-	       strcmp(plugin->manifest.path, manifest->path) == 0;
+	       strcmp(plugin->manifest.path, manifest->path) == 0 &&
+	       kp_manifest_same_stored(&plugin->manifest, manifest);
 }
 
 /* Does what it says, or only where it is, differ? */
@@ -24,7 +25,9 @@ static bool is_same_text(
 {
 	return plugin->has_manifest && plugin->has_verdict &&
 	       plugin->manifest.masked == manifest->masked && !plugin->manifest.error &&
-	       !manifest->error && strcmp(plugin->manifest.digest, manifest->digest) == 0;
+	       !manifest->error &&
+	       strcmp(plugin->manifest.digest, manifest->digest) == 0 &&
+	       kp_manifest_same_stored(&plugin->manifest, manifest);
 }
 
 static int take_manifest(struct kp_plugin *plugin, const struct kp_manifest *manifest)
