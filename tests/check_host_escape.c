@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -308,6 +309,42 @@ START_TEST(streams_that_were_closed_are_not_taken)
 }
 END_TEST
 
+/* ---- descriptors ---------------------------------------------------------------------
+ */
+
+static int try_with(rlim_t descriptors, struct kp_error *error)
+{
+	struct kp_options options = {.size = sizeof(options), .socket = plugind.socket};
+	struct kp_handle *other;
+	struct rlimit before, few;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = descriptors;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	int status = kp_open(&options, &other, error);
+	if (status == KP_OK)
+		kp_close(other);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return status;
+}
+
+START_TEST(too_few_descriptors_are_said_to_be_that)
+{
+	int lowest = dup(0), failures = 0;
+	struct kp_error error = fresh();
+
+	ck_assert_int_ge(lowest, 0);
+	(void)close(lowest);
+	for (int more = 0; try_with((rlim_t)(lowest + more), &error) != KP_OK; more++) {
+		ck_assert_int_eq(error.status, KP_UNAVAILABLE);
+		ck_assert_msg(strstr(error.text, "open files"), "%s", error.text);
+		ck_assert_int_lt(++failures, 20);
+	}
+	ck_assert_int_gt(failures, 3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("host_escape");
@@ -325,6 +362,7 @@ int main(void)
 		tcase, a_child_with_a_handle_of_its_own_calls_no_site_of_its_parent);
 	tcase_add_test(tcase, a_child_calls_a_kernel_that_a_thread_of_its_parent_was_in);
 	tcase_add_test(tcase, streams_that_were_closed_are_not_taken);
+	tcase_add_test(tcase, too_few_descriptors_are_said_to_be_that);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -81,7 +81,9 @@ static struct kp_attach *make(const struct kp_attach_options *options)
 	if (make_lock(new) == 0 && new->options.name &&
 		(!options->socket || new->options.socket) && make_wake(new->wake))
 		return new;
+	int error = errno;
 	kp_attach_free(new);
+	errno = error;
 	return NULL;
 }
 
@@ -140,8 +142,11 @@ static int start_thread(struct kp_attach *attach)
 int kp_attach_new(const struct kp_attach_options *options, struct kp_attach **out,
 	struct kp_diag *diag)
 {
+	errno = 0;
 	struct kp_attach *attach = make(options);
-
+	if (!attach && (errno == EMFILE || errno == ENFILE))
+		return kp_diag_set(diag, "io_error", "pipe", "cannot make a pipe: %s",
+			strerror(errno));
 	if (!attach)
 		return kp_diag_no_memory(diag);
 	if (reach(attach, diag) < 0) {

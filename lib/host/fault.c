@@ -22,6 +22,8 @@ static const struct {
 	{"bad_reply", KP_UNAVAILABLE},
 	{"no_table", KP_UNAVAILABLE},
 	{"no_threads", KP_UNAVAILABLE},
+	{"io_error", KP_UNAVAILABLE},
+	{"interrupted", KP_UNAVAILABLE},
 	{"not_permitted", KP_UNAVAILABLE},
 	{"override_ineligible", KP_UNSUPPORTED},
 	{"nothing_eligible", KP_UNSUPPORTED},

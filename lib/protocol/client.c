@@ -250,6 +250,14 @@ static int send_all(struct kp_client *client, struct outgoing *out, int64_t dead
 	return 0;
 }
 
+/* EPROTO: of kp_descriptors_receive. */
+static const char *receive_failed(void)
+{
+	return errno == EPROTO ? "no descriptor is free for what came with a reply; is "
+				 "the limit of open files (RLIMIT_NOFILE) reached?"
+			       : strerror(errno);
+}
+
 /* Reads once. */
 static int receive(struct kp_client *client, int64_t deadline, struct kp_diag *diag)
 {
@@ -275,7 +283,7 @@ static int receive(struct kp_client *client, int64_t deadline, struct kp_diag *d
 			if (wait_for(client, POLLIN, deadline, diag) < 0)
 				return -1;
 		} else if (errno != EINTR) {
-			return disconnected(client, strerror(errno), diag);
+			return disconnected(client, receive_failed(), diag);
 		}
 	}
 }
