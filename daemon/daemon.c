@@ -262,9 +262,9 @@ static int restore_table(struct daemon *daemon, struct kp_diag *diag)
 		return 0;
 	int result = kp_registry_restore(daemon->registry, bytes, size, diag);
 	free(bytes);
-	daemon->restored = result == 0;
 	if (result == 0 && kp_registry_latest(daemon->registry, &table)) {
-		daemon->generation.number = kp_table_generation(&table);
+		daemon->restored = kp_table_generation(&table);
+		daemon->generation.number = daemon->restored;
 		daemon->known = index_load(daemon, &table);
 	}
 	if (result == 0 || strcmp(diag->code, "no_memory") == 0)

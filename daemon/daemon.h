@@ -78,7 +78,9 @@ struct daemon {
 	struct tallies tallies;
 	struct kp_diags warnings; /* of the start: `status` shows them */
 	struct kp_diags lost;	  /* decisions, until an operator decides anew */
-	bool restored; /* the table of the last run was in force from the start */
+	/* Of the last run's table, which was in force from the start; 0: there was none.
+	 */
+	uint64_t restored;
 	uint64_t kept; /* the generation that was last written to the state directory */
 	size_t n_signals;
 	uv_signal_t signals[3];

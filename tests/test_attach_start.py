@@ -76,6 +76,28 @@ class Start(unittest.TestCase):
         self.await_the_probe()
         self.open_the_gate()
 
+    def test_a_table_that_is_older_than_what_was_seen_is_not(self):
+        """plugind was killed before it had kept a later one."""
+        self.daemon.add("a")
+        self.daemon.start()
+        self.daemon.settle()
+        self.daemon.stop()
+        self.daemon.start()
+        self.daemon.settle()
+        with self.attach(settle_ms=60000) as application:
+            kept = application.generation
+        self.daemon.stop()
+        self.start_with_a_probe_that_waits()
+        self.await_the_probe()
+        ahead = self.attach(wait=False, settle_ms=60000, boot="0" * 32, seen=kept + 2)
+        same = self.attach(settle_ms=60000, boot="0" * 32, seen=kept)
+        self.assertIn(b"square", names_in(same))
+        self.assertEqual(select.select([ahead.socket], [], [], 0)[0], [])
+        self.open_the_gate()
+        ahead.take()
+        self.assertEqual(self.daemon.call("Status")["pending"], [])
+        self.assertGreater(ahead.generation, kept + 2)
+
 
 if __name__ == "__main__":
     unittest.main()

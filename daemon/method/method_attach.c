@@ -42,15 +42,30 @@ static void answer_attach(struct daemon *daemon, struct call *call)
 		call_fail(call, &diag, NULL);
 }
 
+/*
+ * An application that comes from a plugind that was killed may have a later table than
+ * was kept, which is not worth going back to.
+ */
+static bool has_later_table(struct daemon *daemon, const json_t *parameters)
+{
+	const char *boot = kp_json_text(parameters, "boot");
+	json_int_t seen = json_integer_value(json_object_get(parameters, "seen"));
+
+	return daemon->restored && seen > 0 && (uint64_t)seen > daemon->restored &&
+	       !(boot && strcmp(boot, events_boot(daemon->events)) == 0);
+}
+
 static void attach(struct daemon *daemon, struct call *call)
 {
 	const json_t *parameters = call_parameters(call);
+	const json_t *settle_ms = json_object_get(parameters, "settle_ms");
 
 	if (!call_wants_more(call))
 		call_fail_with(call, "org.varlink.service.ExpectedMore", json_object());
+	else if (has_later_table(daemon, parameters))
+		settle(daemon, call, settle_ms, answer_attach);
 	else
-		settle_table(daemon, call, json_object_get(parameters, "settle_ms"),
-			answer_attach);
+		settle_table(daemon, call, settle_ms, answer_attach);
 }
 
 static void clients(struct daemon *daemon, struct call *call)
