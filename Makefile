@@ -4,15 +4,17 @@
 prefix      ?= /usr/local
 sysconfdir  ?= /etc
 libdir       = $(prefix)/lib
+# Plugins are found below the prefix, wherever libraries go.
+kplugdir     = $(prefix)/lib/kplug
 libexecdir   = $(prefix)/libexec
 datadir      = $(prefix)/share
 mandir       = $(datadir)/man
 # Where Debian's Python looks for modules below /usr, and below any other prefix.
 pythondir   ?= $(prefix)/lib/$(if $(filter /usr,$(prefix)),python3,python$(shell \
 	$(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))/dist-packages
-unitdir     ?= $(libdir)/systemd/system
-sysusersdir ?= $(libdir)/sysusers.d
-tmpfilesdir ?= $(libdir)/tmpfiles.d
+unitdir     ?= $(prefix)/lib/systemd/system
+sysusersdir ?= $(prefix)/lib/sysusers.d
+tmpfilesdir ?= $(prefix)/lib/tmpfiles.d
 BUILD       ?= build
 VERSION     := 0.1.0
 PROTOCOL    := 1
@@ -32,8 +34,9 @@ INSTALL     ?= install
 # ---- what must be on the machine (names of Debian packages) -----------------
 BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf-dev \
 	nettle-dev python3
-TEST_PACKAGES  := $(BUILD_PACKAGES) check python3-jsonschema python3-prometheus-client \
-	g++ clang binutils mandoc \
+DEB_PACKAGES   := debhelper dh-python dpkg-dev
+TEST_PACKAGES  := $(BUILD_PACKAGES) $(DEB_PACKAGES) lintian check python3-jsonschema \
+	python3-prometheus-client g++ clang binutils mandoc \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	qemu-user strace util-linux procps systemd dbus zsh fish python3-numpy python3-pip \
 	python3-setuptools python3-wheel mypy $(if $(shell command -v rustc),,rustc)
@@ -71,7 +74,7 @@ CHECK_SRC   := $(wildcard tests/check_*.c)
 BENCH_SRC   := $(wildcard tests/bench/*.c)
 FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
-MAN_PAGES   := $(wildcard man/*.[1-9])
+MAN_PAGES   := $(patsubst %,$(BUILD)/%,$(wildcard man/*.[1-9]))
 # `man kp_open` leads to the page of all functions.
 MAN_LINKS   := $(shell sed -n 's/^\.F[no] \(kp_[a-z_]*\).*/\1/p' man/kplug-host.3 | sort -u)
 
@@ -102,8 +105,8 @@ DRIVERS     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help setup setup-check setup-lint demo check check-long check-fresh cases flake \
-	asan ubsan tsan bench lint format install uninstall clean tests programs
+.PHONY: all help setup setup-check setup-lint setup-deb demo check check-long check-fresh cases flake \
+	asan ubsan tsan bench lint format install uninstall dist deb clean tests programs
 
 # ---- what is made of what ---------------------------------------------------
 all: programs $(PLUGIN_SO) $(PLUGIN_CONF) no-strays ## build programs and plugins into build/
@@ -139,11 +142,17 @@ $(BUILD)/$(SONAME): $(HOST_OBJ) $(LIBKPLUG) lib/libkplug.map
 		$(ALL_LDFLAGS) $(call pkg,jansson) -lm
 $(LIBKPLUG_SO): $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
-$(BUILD)/kplug.pc: lib/kplug.pc.in $(BUILD)/gen/installed.h Makefile
-	$(Q)sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' $< >$@
-programs: $(LIBKPLUG_SO) $(BUILD)/kplug.pc $(BUILD)/plugind.service
+$(BUILD)/kplug.pc: lib/kplug.pc.in $(BUILD)/gen/places Makefile
+	$(Q)sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' \
+		-e 's|@libdir@|$(patsubst $(prefix)/%,$${prefix}/%,$(libdir))|' $< >$@
+programs: $(LIBKPLUG_SO) $(BUILD)/kplug.pc $(BUILD)/plugind.service $(MAN_PAGES)
 
-$(BUILD)/plugind.service: daemon/units/plugind.service.in $(BUILD)/gen/installed.h Makefile
+# Pages name the places where this build will be.
+$(BUILD)/man/%: man/% $(BUILD)/gen/places Makefile
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|/usr/local/lib/systemd/system|$(unitdir)|' \
+		-e 's|/usr/local/|$(prefix)/|g' $< >$@
+$(BUILD)/plugind.service: daemon/units/plugind.service.in $(BUILD)/gen/places Makefile
 	$(Q)sed -e 's|@prefix@|$(prefix)|' $< >$@
 
 # The interface text is compiled in: it is the one source of the protocol.
@@ -167,6 +176,8 @@ $(BUILD)/flags: FORCE
 $(BUILD)/gen/installed.h: FORCE
 	$(call keep_if_same,'#define KP_PREFIX "$(prefix)"' \
 		'#define KP_SYSCONFDIR "$(sysconfdir)"')
+$(BUILD)/gen/places: FORCE
+	$(call keep_if_same,'$(prefix) $(libdir) $(unitdir)')
 .PHONY: FORCE
 $(call objects,lib/base/place.c daemon/options.c tests/check_place.c): $(BUILD)/gen/installed.h
 
@@ -191,15 +202,16 @@ $(BUILD)/obj/plugins/%.o: plugins/%.c $$(wildcard plugins/$$(call plugin_of,$$*)
 		$(BUILD)/flags
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) -std=c11 $(WARNINGS) -O3 -g -fPIC -fvisibility=hidden -Ilib/include \
-		-Iplugins/$(call plugin_of,$*) $(PLUGIN_FLAGS) -Wa,-Iplugins/$(call plugin_of,$*) \
-		$(SANITIZE) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) -std=c11 $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -O3 -g -fPIC -fvisibility=hidden \
+		-Ilib/include -Iplugins/$(call plugin_of,$*) $(PLUGIN_FLAGS) \
+		-Wa,-Iplugins/$(call plugin_of,$*) $(SANITIZE) -MMD -MP -c -o $@ $<
 $(BUILD)/plugins/%.so: $$(addprefix $(BUILD)/obj/,$$(addsuffix .o,$$(basename \
 		$$(wildcard plugins/$$*/*.c)))) \
 		lib/include/kplug/plugin.map
 	@mkdir -p $(@D)
 	$(say) PLUGIN $@
 	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) $(SANITIZE) $(if $(SANITIZE),,-Wl,-z,defs) \
+		-Wl,-z,relro,-z,now $(LDFLAGS) \
 		-Wl,--version-script=lib/include/kplug/plugin.map -lm
 # The kernels of the cuda plugin: a fatbin each, embedded by its images.c. ptxas must
 # not spill a register nor put an array into local memory. The note says the oldest GPU
@@ -273,6 +285,8 @@ setup-check:
 	@sh tests/setup $(TEST_PACKAGES)
 setup-lint:
 	@sh tests/setup $(LINT_PACKAGES)
+setup-deb:
+	@sh tests/setup $(BUILD_PACKAGES) $(DEB_PACKAGES)
 
 # ---- demo and tests ---------------------------------------------------------
 # tests/fixtures/NAME.c is one hostile or unlucky plugin; NAME.json is its note,
@@ -374,6 +388,8 @@ demo: setup ## build, then show the product at work in a temporary directory
 
 check: setup-check ## build and run all tests
 	@$(MAKE) --no-print-directory all tests
+	@KPLUG_BUILD=$(abspath $(BUILD)) KPLUG_SANITIZER='$(SANITIZE)' \
+		$(PYTHON) -B tests/packaging.py
 	@$(PYTHON) tests/run --build $(BUILD) $(RUN)
 check-long: ## the same with full durations and counts
 	@$(MAKE) --no-print-directory check RUN="--long $(RUN)"
@@ -412,7 +428,7 @@ D            = $(DESTDIR)
 COMPLETION  := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDIR=
 	$(INSTALL) -d $(D)$(prefix)/bin $(D)$(prefix)/sbin $(D)$(libexecdir)/kplug \
-		$(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d \
+		$(D)$(kplugdir)/plugins $(D)$(kplugdir)/plugins.d \
 		$(D)$(datadir)/kplug/families $(D)$(datadir)/kplug/schemas \
 		$(D)$(datadir)/kplug/varlink $(D)$(datadir)/kplug/templates \
 		$(D)$(prefix)/include/kplug/cxx \
@@ -436,8 +452,8 @@ install: all ## install below prefix=/usr/local and sysconfdir=/etc, with DESTDI
 	ln -sf libkplug.so.$(VERSION) $(D)$(libdir)/$(SONAME)
 	ln -sf $(SONAME) $(D)$(libdir)/libkplug.so
 	$(INSTALL) -m 644 $(BUILD)/kplug.pc $(D)$(libdir)/pkgconfig/
-	$(INSTALL) -m 644 $(PLUGIN_SO) $(D)$(libdir)/kplug/plugins/
-	$(INSTALL) -m 644 $(PLUGIN_CONF) $(D)$(libdir)/kplug/plugins.d/
+	$(INSTALL) -m 644 $(PLUGIN_SO) $(D)$(kplugdir)/plugins/
+	$(INSTALL) -m 644 $(PLUGIN_CONF) $(D)$(kplugdir)/plugins.d/
 	$(INSTALL) -m 644 $(FAMILIES) $(D)$(datadir)/kplug/families/
 	$(INSTALL) -m 644 $(BUILD)/schemas/*.json $(D)$(datadir)/kplug/schemas/
 	$(INSTALL) -m 644 $(TEMPLATES) $(D)$(datadir)/kplug/templates/
@@ -457,8 +473,8 @@ uninstall: ## remove what install put there
 		$(D)$(mandir)/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page))) \
 		$(MAN_LINKS:%=$(D)$(mandir)/man3/%.3)
 	rm -f $(D)$(prefix)/bin/pluginctl $(D)$(prefix)/sbin/plugind
-	rm -f $(PLUGINS:%=$(D)$(libdir)/kplug/plugins/%.so) \
-		$(PLUGINS:%=$(D)$(libdir)/kplug/plugins.d/%.json)
+	rm -f $(PLUGINS:%=$(D)$(kplugdir)/plugins/%.so) \
+		$(PLUGINS:%=$(D)$(kplugdir)/plugins.d/%.json)
 	rm -f $(D)$(libdir)/libkplug.so $(D)$(libdir)/$(SONAME) \
 		$(D)$(libdir)/libkplug.so.$(VERSION) $(D)$(libdir)/pkgconfig/kplug.pc
 	rm -f $(D)$(unitdir)/plugind.service $(D)$(unitdir)/plugind.socket \
@@ -469,9 +485,41 @@ uninstall: ## remove what install put there
 		$(D)$(datadir)/zsh/site-functions/_pluginctl \
 		$(D)$(datadir)/fish/vendor_completions.d/pluginctl.fish
 	-rmdir $(COMPLETION:%=$(D)$(datadir)/%) 2>/dev/null
-	-rmdir $(D)$(unitdir) $(D)$(libdir)/systemd $(D)$(sysusersdir) $(D)$(tmpfilesdir) \
-		$(D)$(libdir)/pkgconfig $(D)$(libdir)/kplug/plugins $(D)$(libdir)/kplug/plugins.d $(D)$(libdir)/kplug \
+	-rmdir $(D)$(unitdir) $(D)$(prefix)/lib/systemd $(D)$(sysusersdir) $(D)$(tmpfilesdir) \
+		$(D)$(libdir)/pkgconfig $(D)$(kplugdir)/plugins $(D)$(kplugdir)/plugins.d $(D)$(kplugdir) \
 		$(D)$(sysconfdir)/kplug/plugins.d $(D)$(sysconfdir)/kplug 2>/dev/null
+
+# ---- archives ---------------------------------------------------------------
+# The same bytes for the same files, whoever makes it, wherever and when. An archive has no
+# repository: all of it is its files, with the time of the commit.
+DIST        := $(BUILD)/kplug-$(VERSION).tar.gz
+ifneq ($(wildcard .git),)
+GIT         := git -c safe.directory='*'
+dist_files   = $(GIT) ls-files -z
+dist_time    = $$($(GIT) log -1 --format=%ct)
+else
+dist_files   = find . -path './build*' -prune -o -name __pycache__ -prune -o \
+	-type f -printf '%P\0'
+dist_time    = $$(stat -c %Y Makefile)
+endif
+dist: ## the sources as one archive in build/, the same bytes each time
+	@mkdir -p $(BUILD)
+	$(Q)$(dist_files) | LC_ALL=C sort -z | tar --null -T - -cf $(DIST:.gz=) --format=ustar \
+		--mtime=@$(dist_time) --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX \
+		--transform='s|^|kplug-$(VERSION)/|'
+	$(Q)gzip -nf9 $(DIST:.gz=)
+	@sha256sum $(DIST)
+# Debian's tools want debian/ on top of a tree of their own.
+DEB         := $(BUILD)/deb
+deb: setup-deb dist ## Debian packages in build/deb/, that of cuda where nvcc is
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB) && tar -xf $(DIST) -C $(DEB)
+	$(Q)cd $(DEB)/kplug-$(VERSION) && mv daemon/debian . && \
+		env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL NVCC='$(NVCC)' \
+		DEB_BUILD_OPTIONS="$${DEB_BUILD_OPTIONS-noautodbgsym}" \
+		dpkg-buildpackage -us -uc -b $(if $(NVCC),-Ppkg.kplug.cuda) >../log 2>&1 || \
+		{ tail -n 40 ../log; exit 1; }
+	@rm -rf $(DEB)/kplug-$(VERSION)
+	@cd $(DEB) && ls *.deb
 
 # ---- hygiene ----------------------------------------------------------------
 C_FILES      = $(shell git ls-files '*.c' '*.h')

@@ -30,6 +30,11 @@ def files_below(directory):
     )
 
 
+def own_directories(root):
+    """Those that no other program has, too."""
+    return [parent for parent, _, _ in os.walk(root) if "/kplug" in parent.removeprefix(root)]
+
+
 class Install(unittest.TestCase):
     def setUp(self):
         self.place = tempfile.TemporaryDirectory(prefix="kplug-install.")
@@ -93,12 +98,14 @@ class Install(unittest.TestCase):
                 self.assertEqual(file.read(), ".so man3/kplug-host.3\n")
 
     def test_uninstall_leaves_no_file(self):
-        for words in ([], ["prefix=/usr"], ["prefix=/opt/x", "sysconfdir=/opt/x/etc"]):
+        for words in ([], ["prefix=/usr"], ["prefix=/opt/x", "sysconfdir=/opt/x/etc"],
+                      ["prefix=/usr", "libdir=/usr/lib/here", "unitdir=/lib/systemd/system"]):
             with self.subTest(words=words):
                 self.install(*words)
                 done = make(self.build, "uninstall", f"DESTDIR={self.root}", *words)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertEqual(files_below(self.root), [])
+                self.assertEqual(own_directories(self.root), [])
 
     def test_the_python_module_goes_where_python_looks(self):
         with os.scandir(os.path.join(os.path.dirname(HERE), "lib/python/kplug")) as entries:
