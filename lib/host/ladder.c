@@ -178,17 +178,8 @@ static int read_list(const struct kp_table *table, struct kp_list list,
 static int read_trait(const struct kp_table *table, const unsigned char *record,
 	struct kp_step_of *step, struct kp_diag *diag)
 {
-	unsigned bits = record[KP_TRAIT_BITS];
-
-	step->required = bits & KP_TRAIT_REQUIRED;
-	step->trait = (struct kp_trait){
-		.has_min = bits & KP_TRAIT_HAS_MIN,
-		.has_max = bits & KP_TRAIT_HAS_MAX,
-		.has_multiple = bits & KP_TRAIT_HAS_MULTIPLE,
-		.min = kp_load_double(record + KP_TRAIT_MIN),
-		.max = kp_load_double(record + KP_TRAIT_MAX),
-		.multiple_of = kp_load_double(record + KP_TRAIT_MULTIPLE),
-	};
+	(void)kp_table_trait(table, record, NULL, 0, &step->trait);
+	step->required = step->trait.required;
 	return read_list(
 		table, kp_table_list(table, kp_load32(record + KP_TRAIT_IN)), step, diag);
 }

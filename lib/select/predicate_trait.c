@@ -83,27 +83,14 @@ static void print_values(const struct kp_query *query, const struct kp_query_tra
 static void print_trait(const struct kp_query *query, const unsigned char *record,
 	char *text, size_t size)
 {
-	unsigned bits = record[KP_TRAIT_BITS];
-	struct kp_list in = kp_table_list(query->table, kp_load32(record + KP_TRAIT_IN));
 	struct kp_scalar values[16];
+	struct kp_trait trait;
 	char printed[200];
-	struct kp_trait trait = {
-		.has_min = bits & KP_TRAIT_HAS_MIN,
-		.has_max = bits & KP_TRAIT_HAS_MAX,
-		.has_multiple = bits & KP_TRAIT_HAS_MULTIPLE,
-		.min = kp_load_double(record + KP_TRAIT_MIN),
-		.max = kp_load_double(record + KP_TRAIT_MAX),
-		.multiple_of = kp_load_double(record + KP_TRAIT_MULTIPLE),
-		.n_in = in.count < 16 ? in.count : 16,
-		.in = values,
-	};
+	size_t count = kp_table_trait(query->table, record, values, 16, &trait);
 
-	for (size_t i = 0; i < trait.n_in; i++)
-		kp_table_scalar(query->table, kp_list_get(in, i), &values[i]);
-	(void)snprintf(text, size, "%s %s%s",
-		kp_table_text(query->table, kp_load32(record + KP_TRAIT_NAME)),
+	(void)snprintf(text, size, "%s %s%s", trait.name,
 		kp_trait_print(&trait, printed, sizeof(printed)),
-		in.count > trait.n_in ? " and more" : "");
+		count > trait.n_in ? " and more" : "");
 }
 
 static bool all_accepted(const struct kp_query *query, const unsigned char *record,

@@ -193,6 +193,29 @@ void kp_table_scalar(const struct kp_table *table, size_t i, struct kp_scalar *s
 			: NULL;
 }
 
+size_t kp_table_trait(const struct kp_table *table, const unsigned char *record,
+	struct kp_scalar *in, size_t room, struct kp_trait *trait)
+{
+	struct kp_list list = kp_table_list(table, kp_load32(record + KP_TRAIT_IN));
+	unsigned bits = record[KP_TRAIT_BITS];
+
+	*trait = (struct kp_trait){
+		.name = kp_table_text(table, kp_load32(record + KP_TRAIT_NAME)),
+		.required = bits & KP_TRAIT_REQUIRED,
+		.has_min = bits & KP_TRAIT_HAS_MIN,
+		.has_max = bits & KP_TRAIT_HAS_MAX,
+		.has_multiple = bits & KP_TRAIT_HAS_MULTIPLE,
+		.min = kp_load_double(record + KP_TRAIT_MIN),
+		.max = kp_load_double(record + KP_TRAIT_MAX),
+		.multiple_of = kp_load_double(record + KP_TRAIT_MULTIPLE),
+		.n_in = list.count < room ? list.count : room,
+		.in = in,
+	};
+	for (size_t i = 0; i < trait->n_in; i++)
+		kp_table_scalar(table, kp_list_get(list, i), &in[i]);
+	return list.count;
+}
+
 const char **kp_table_operations(const struct kp_table *table)
 {
 	size_t count = kp_table_count(table, KP_SECTION_OPERATIONS);

@@ -56,4 +56,11 @@ void kp_table_reason(const struct kp_table *table, uint32_t link, const char **c
 
 void kp_table_scalar(const struct kp_table *table, size_t i, struct kp_scalar *scalar);
 
+/*
+ * What a record of TRAITS says; texts belong to the table, `in` to the caller: it gets
+ * the first `room` values of the trait's list. Returns how many the list has.
+ */
+size_t kp_table_trait(const struct kp_table *table, const unsigned char *record,
+	struct kp_scalar *in, size_t room, struct kp_trait *trait);
+
 #endif

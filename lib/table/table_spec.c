@@ -56,23 +56,8 @@ static struct kp_strings cut_texts(
 static void cut_trait(
 	const struct kp_table *table, const unsigned char *record, struct cutter *cutter)
 {
-	struct kp_list in = list_at(table, record, KP_TRAIT_IN);
-	unsigned bits = record[KP_TRAIT_BITS];
-
-	*cutter->traits++ = (struct kp_trait){
-		.name = kp_table_text(table, kp_load32(record + KP_TRAIT_NAME)),
-		.required = bits & KP_TRAIT_REQUIRED,
-		.has_min = bits & KP_TRAIT_HAS_MIN,
-		.has_max = bits & KP_TRAIT_HAS_MAX,
-		.has_multiple = bits & KP_TRAIT_HAS_MULTIPLE,
-		.min = kp_load_double(record + KP_TRAIT_MIN),
-		.max = kp_load_double(record + KP_TRAIT_MAX),
-		.multiple_of = kp_load_double(record + KP_TRAIT_MULTIPLE),
-		.n_in = in.count,
-		.in = cutter->scalars,
-	};
-	for (size_t i = 0; i < in.count; i++)
-		kp_table_scalar(table, kp_list_get(in, i), cutter->scalars++);
+	cutter->scalars += kp_table_trait(
+		table, record, cutter->scalars, SIZE_MAX, cutter->traits++);
 }
 
 static struct kp_arch load_arch(const unsigned char *at, bool known)
