@@ -26,19 +26,14 @@ struct names {
 
 static void add(struct names *names, const char *name)
 {
-	for (size_t i = 0; name && i < names->count; i++)
-		if (strcmp(names->items[i], name) == 0)
-			return;
-	if (name && names->count < NAMES_MOST)
+	if (name && names->count < NAMES_MOST &&
+		!kp_text_among(name, names->items, names->count))
 		names->items[names->count++] = name;
 }
 
 static bool has(const struct names *names, const char *name)
 {
-	for (size_t i = 0; i < names->count; i++)
-		if (strcmp(names->items[i], name) == 0)
-			return true;
-	return false;
+	return kp_text_among(name, names->items, names->count);
 }
 
 static void tell_unknown(struct doctor *doctor, const char *variable, const char *name,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "tests/support/suite.h"
 #include "tests/support/world.h"
 
@@ -225,10 +226,7 @@ static json_t *random_request(unsigned *seed)
 
 static bool has(const struct kp_strings *strings, const char *text)
 {
-	for (size_t i = 0; i < strings->count; i++)
-		if (strcmp(strings->items[i], text) == 0)
-			return true;
-	return false;
+	return kp_text_among(text, strings->items, strings->count);
 }
 
 static bool device_passes(

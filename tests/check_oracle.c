@@ -14,6 +14,7 @@
 #include "daemon/worker/elf_image.h"
 #include "daemon/worker/note_elf.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/family/compare.h"
 #include "lib/family/element.h"
 #include "lib/family/family.h"
@@ -289,10 +290,7 @@ END_TEST
 
 static bool has(const struct kp_strings *strings, const char *text)
 {
-	for (size_t i = 0; i < strings->count; i++)
-		if (strcmp(strings->items[i], text) == 0)
-			return true;
-	return false;
+	return kp_text_among(text, strings->items, strings->count);
 }
 
 /* The signature of a family with bf16 for f32 throughout. */

@@ -6,15 +6,13 @@
 #include <string.h>
 
 #include "lib/base/owned.h"
+#include "lib/base/text.h"
 
 enum { CONTENT = 256, RANGE = 80 };
 
 static bool has(const struct kp_strings *list, const char *text)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (strcmp(list->items[i], text) == 0)
-			return true;
-	return false;
+	return kp_text_among(text, list->items, list->count);
 }
 
 /* ---- GPUs -------------------------------------------------------------------------- */

@@ -72,14 +72,6 @@ static bool has_libraries(const struct report *report, const struct kp_spec *spe
 	return true;
 }
 
-static bool is_among(const char *name, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
 /*
  * A CPU kernel that its own capability excludes here is not called: it may hold
  * instructions that this processor does not have. Selection excludes it by name.
@@ -96,11 +88,11 @@ static bool fits_here(const struct kp_capability *capability)
 		kp_arch_compare(&level, &capability->min_arch) < 0)
 		return false;
 	if (capability->vendors.count > 0 &&
-		!is_among(
+		!kp_text_among(
 			cpu.vendor, capability->vendors.items, capability->vendors.count))
 		return false;
 	for (size_t i = 0; i < capability->features.count; i++)
-		if (!is_among(
+		if (!kp_text_among(
 			    capability->features.items[i], cpu.features, cpu.n_features))
 			return false;
 	return true;

@@ -116,6 +116,14 @@ const char *kp_text_stem(const char *path, const char *end, size_t *length)
 	return name;
 }
 
+bool kp_text_among(const char *text, const char *const *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(texts[i], text) == 0)
+			return true;
+	return false;
+}
+
 int kp_text_compare(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

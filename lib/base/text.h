@@ -38,6 +38,9 @@ static inline bool kp_text_is(const char *a, const char *b)
 	return a[0] == b[0] && strcmp(a, b) == 0;
 }
 
+/* Is it one of them? */
+bool kp_text_among(const char *text, const char *const *texts, size_t count);
+
 /* Byte order of two elements that are texts (char *): for qsort and bsearch. */
 int kp_text_compare(const void *a, const void *b);
 

@@ -4,22 +4,15 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "lib/lint/ties.h"
 
 enum { EXACT = 1 << 30 }; /* numbers beyond are not worked out */
 
-static bool has(const struct kp_strings *list, const char *text)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (strcmp(list->items[i], text) == 0)
-			return true;
-	return false;
-}
-
 static bool share_one(const struct kp_strings *a, const struct kp_strings *b)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (has(b, a->items[i]))
+		if (kp_text_among(a->items[i], b->items, b->count))
 			return true;
 	return false;
 }

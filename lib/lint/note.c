@@ -101,14 +101,6 @@ static bool mend_note(const struct subject *subject, json_t *root, struct kp_not
 
 /* ---- names that kplug never sees ------------------------------------------------- */
 
-static bool is_among(const char *name, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
 static void check_names(const struct subject *subject, const json_t *list,
 	const char *path, const char *code, const char *what, const char *const *names,
 	size_t count)
@@ -120,7 +112,7 @@ static void check_names(const struct subject *subject, const json_t *list,
 
 	json_array_foreach ((json_t *)list, i, item) {
 		const char *name = json_string_value(item);
-		if (!name || is_among(name, names, count))
+		if (!name || kp_text_among(name, names, count))
 			continue;
 		(void)snprintf(object, sizeof(object), "%s[%zu]", path, i);
 		kp_diag_set(&diag, code, object, "%s: %s is no %s%s", object, name, what,

@@ -117,14 +117,6 @@ static int check_nothing(
 	return 0;
 }
 
-static bool is_among(const char *const *items, size_t count, const char *text)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(items[i], text) == 0)
-			return true;
-	return false;
-}
-
 /* The canonical text: the note's own where it is that already. */
 static const char *canonical(
 	struct kp_note_reader *reader, const char *path, const char *text)
@@ -169,7 +161,7 @@ static int read_signatures(struct kp_note_reader *reader, const json_t *value,
 		const char *text = canonical(reader, element, texts.items[i]);
 		if (!text)
 			return -1;
-		if (!is_among(items, kept, text))
+		if (!kp_text_among(text, items, kept))
 			items[kept++] = text;
 	}
 	*out = (struct kp_strings){kept, items};
