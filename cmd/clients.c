@@ -75,9 +75,7 @@ static int run(struct session *session)
 	if (session->output.json)
 		return output_json(reply);
 	if (session->output.quiet) {
-		for (size_t i = 0; i < json_array_size(clients); i++)
-			output_line(&session->output, TONE_PLAIN, "%s",
-				field_text(json_array_get(clients, i), "name", "?"));
+		field_lines(&session->output, clients, "name");
 		return KP_EXIT_OK;
 	}
 	if (json_array_size(clients) == 0)

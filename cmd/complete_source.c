@@ -36,40 +36,39 @@ static void offer_list(struct session *session, const struct typed *typed,
 
 /* ---- asked of plugind ------------------------------------------------------------ */
 
-static int ask(struct session *session, const char *method, const char *key,
-	json_t *parameters, json_t **reply)
+static int ask(
+	struct session *session, const char *method, const char *list, json_t **reply)
 {
-	const struct question question = {method, {{key, KP_JSON_ARRAY, true}}};
+	const struct question question = {method, {{list, KP_JSON_ARRAY, true}}};
 
-	return session_ask(session, &question, parameters, reply);
+	return session_ask(session, &question, json_object(), reply);
+}
+
+/* Of each object of the reply's `list` the member `word`, explained by the member `what`.
+ */
+static int offer_members(struct session *session, const struct typed *typed,
+	const char *method, const char *list, const char *word, const char *what)
+{
+	owned_json *reply = NULL;
+	int status = ask(session, method, list, &reply);
+	const json_t *members = json_object_get(reply, list);
+
+	for (size_t i = 0; i < json_array_size(members); i++) {
+		const json_t *member = json_array_get(members, i);
+		complete_offer(session, typed, field_text(member, word, ""),
+			field_text(member, what, ""));
+	}
+	return status;
 }
 
 static int offer_plugins(struct session *session, const struct typed *typed)
 {
-	owned_json *reply = NULL;
-	int status = ask(session, "List", "plugins", json_object(), &reply);
-	const json_t *plugins = json_object_get(reply, "plugins");
-
-	for (size_t i = 0; i < json_array_size(plugins); i++) {
-		const json_t *plugin = json_array_get(plugins, i);
-		complete_offer(session, typed, field_text(plugin, "name", ""),
-			field_text(plugin, "state", ""));
-	}
-	return status;
+	return offer_members(session, typed, "List", "plugins", "name", "state");
 }
 
 static int offer_kernels(struct session *session, const struct typed *typed)
 {
-	owned_json *reply = NULL;
-	int status = ask(session, "Kernels", "kernels", json_object(), &reply);
-	const json_t *kernels = json_object_get(reply, "kernels");
-
-	for (size_t i = 0; i < json_array_size(kernels); i++) {
-		const json_t *kernel = json_array_get(kernels, i);
-		complete_offer(session, typed, field_text(kernel, "kernel", ""),
-			field_text(kernel, "operation", ""));
-	}
-	return status;
+	return offer_members(session, typed, "Kernels", "kernels", "kernel", "operation");
 }
 
 /* Kernels once there is a slash: else they would hide the plugins. */
@@ -84,7 +83,7 @@ static int offer_parts(
 	struct session *session, const struct typed *typed, bool families, bool modes)
 {
 	owned_json *reply = NULL;
-	int status = ask(session, "Kernels", "kernels", json_object(), &reply);
+	int status = ask(session, "Kernels", "kernels", &reply);
 	const json_t *kernels = json_object_get(reply, "kernels");
 	char family[128] = "", last[128] = "", here[128];
 
@@ -120,16 +119,7 @@ static int offer_both(struct session *session, const struct typed *typed)
 
 static int offer_devices(struct session *session, const struct typed *typed)
 {
-	owned_json *reply = NULL;
-	int status = ask(session, "Devices", "devices", json_object(), &reply);
-	const json_t *devices = json_object_get(reply, "devices");
-
-	for (size_t i = 0; i < json_array_size(devices); i++) {
-		const json_t *device = json_array_get(devices, i);
-		complete_offer(session, typed, field_text(device, "id", ""),
-			field_text(device, "name", ""));
-	}
-	return status;
+	return offer_members(session, typed, "Devices", "devices", "id", "name");
 }
 
 /* Of the plugin that the line has named. */

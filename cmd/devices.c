@@ -252,10 +252,7 @@ static int run(struct session *session)
 		return output_json(reply);
 	if (!session->output.quiet)
 		return put_text(session, reply);
-	const json_t *devices = json_object_get(reply, "devices");
-	for (size_t i = 0; i < json_array_size(devices); i++)
-		output_line(&session->output, TONE_PLAIN, "%s",
-			field_text(json_array_get(devices, i), "id", "?"));
+	field_lines(&session->output, json_object_get(reply, "devices"), "id");
 	return KP_EXIT_OK;
 }
 

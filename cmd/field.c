@@ -178,6 +178,13 @@ char *field_sentence(const json_t *object, const char *told)
 	return text;
 }
 
+void field_lines(const struct output *output, const json_t *array, const char *key)
+{
+	for (size_t i = 0; i < json_array_size(array); i++)
+		output_line(output, TONE_PLAIN, "%s",
+			field_text(json_array_get(array, i), key, "?"));
+}
+
 enum tone field_state_tone(const char *state)
 {
 	static const struct {

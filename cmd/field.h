@@ -32,6 +32,9 @@ char *field_shape(const json_t *shape);
  */
 char *field_sentence(const json_t *object, const char *told);
 
+/* A line for each object of the array: its `key`. */
+void field_lines(const struct output *output, const json_t *array, const char *key);
+
 /* The tone of a state's name. */
 enum tone field_state_tone(const char *state);
 

@@ -99,11 +99,10 @@ static int list(struct session *session)
 	const json_t *guards = json_object_get(reply, "guards");
 	if (session->output.json)
 		return output_json(reply);
-	for (size_t i = 0; session->output.quiet && i < json_array_size(guards); i++)
-		output_line(&session->output, TONE_PLAIN, "%s",
-			field_text(json_array_get(guards, i), "operation", "?"));
-	if (session->output.quiet)
+	if (session->output.quiet) {
+		field_lines(&session->output, guards, "operation");
 		return KP_EXIT_OK;
+	}
 	if (json_array_size(guards) == 0)
 		output_remark(&session->output, "nothing is guarded");
 	else

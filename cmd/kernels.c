@@ -67,14 +67,6 @@ static int put_text(const struct session *session, const json_t *kernels)
 	return status;
 }
 
-static int put_names(const struct output *output, const json_t *kernels)
-{
-	for (size_t i = 0; i < json_array_size(kernels); i++)
-		output_line(output, TONE_PLAIN, "%s",
-			field_text(json_array_get(kernels, i), "kernel", "?"));
-	return KP_EXIT_OK;
-}
-
 static int run(struct session *session)
 {
 	const struct arguments *arguments = &session->arguments;
@@ -93,8 +85,10 @@ static int run(struct session *session)
 	if (session->output.json)
 		return session_print(session, reply);
 	const json_t *kernels = json_object_get(reply, "kernels");
-	if (session->output.quiet)
-		return put_names(&session->output, kernels);
+	if (session->output.quiet) {
+		field_lines(&session->output, kernels, "kernel");
+		return KP_EXIT_OK;
+	}
 	if (json_array_size(kernels) == 0)
 		output_remark(&session->output, "no kernels");
 	else

@@ -19,15 +19,6 @@ static const struct question knowing = {"Kernels", {{"kernels", KP_JSON_ARRAY, t
 /* Not a state of the registry: what lies in the plugin directory unnamed. */
 static const char unclaimed[] = "unclaimed";
 
-static int put_names(const struct output *output, const json_t *plugins)
-{
-	size_t i;
-	json_t *plugin;
-	json_array_foreach ((json_t *)(uintptr_t)plugins, i, plugin)
-		output_line(output, TONE_PLAIN, "%s", field_text(plugin, "name", "?"));
-	return KP_EXIT_OK;
-}
-
 /* "2", or "1 of 2" where one is off by itself. */
 static void add_kernels(struct grid *grid, const json_t *plugin)
 {
@@ -143,8 +134,10 @@ static int run(struct session *session)
 	if (session->output.json)
 		return session_print(session, reply);
 	const json_t *plugins = json_object_get(reply, "plugins");
-	if (session->output.quiet)
-		return put_names(&session->output, plugins);
+	if (session->output.quiet) {
+		field_lines(&session->output, plugins, "name");
+		return KP_EXIT_OK;
+	}
 	if (json_array_size(plugins) == 0)
 		status = put_nothing(session);
 	else

@@ -119,14 +119,6 @@ static int put_pins(const struct output *output, const json_t *pins)
 	return grid_print(&grid, output);
 }
 
-static int put_operations(const struct output *output, const json_t *pins)
-{
-	for (size_t i = 0; i < json_array_size(pins); i++)
-		output_line(output, TONE_PLAIN, "%s",
-			field_text(json_array_get(pins, i), "operation", "?"));
-	return KP_EXIT_OK;
-}
-
 static int run_pins(struct session *session)
 {
 	owned_json *reply = NULL;
@@ -141,8 +133,10 @@ static int run_pins(struct session *session)
 	const json_t *pins = json_object_get(reply, "pins");
 	if (session->output.json)
 		return output_json(reply);
-	if (session->output.quiet)
-		return put_operations(&session->output, pins);
+	if (session->output.quiet) {
+		field_lines(&session->output, pins, "operation");
+		return KP_EXIT_OK;
+	}
 	if (json_array_size(pins) == 0)
 		output_remark(&session->output, "nothing is pinned");
 	else
