@@ -36,12 +36,12 @@ static void offer_list(struct session *session, const struct typed *typed,
 
 /* ---- asked of plugind ------------------------------------------------------------ */
 
-static int ask(
-	struct session *session, const char *method, const char *list, json_t **reply)
+static int ask(struct session *session, const char *method, const char *list,
+	json_t *parameters, json_t **reply)
 {
 	const struct question question = {method, {{list, KP_JSON_ARRAY, true}}};
 
-	return session_ask(session, &question, json_object(), reply);
+	return session_ask(session, &question, parameters, reply);
 }
 
 /* Of each object of the reply's `list` the member `word`, explained by the member `what`.
@@ -50,7 +50,7 @@ static int offer_members(struct session *session, const struct typed *typed,
 	const char *method, const char *list, const char *word, const char *what)
 {
 	owned_json *reply = NULL;
-	int status = ask(session, method, list, &reply);
+	int status = ask(session, method, list, json_object(), &reply);
 	const json_t *members = json_object_get(reply, list);
 
 	for (size_t i = 0; i < json_array_size(members); i++) {
@@ -83,7 +83,7 @@ static int offer_parts(
 	struct session *session, const struct typed *typed, bool families, bool modes)
 {
 	owned_json *reply = NULL;
-	int status = ask(session, "Kernels", "kernels", &reply);
+	int status = ask(session, "Kernels", "kernels", json_object(), &reply);
 	const json_t *kernels = json_object_get(reply, "kernels");
 	char family[128] = "", last[128] = "", here[128];
 
