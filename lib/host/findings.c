@@ -192,7 +192,7 @@ void kp_findings_flush(struct kp_inner_site *site)
 	int64_t now = kp_clock_ms();
 
 	do {
-		telling.evidence = NULL;
+		telling = (struct telling){0};
 		(void)pthread_mutex_lock(&site->lock);
 		for (struct kp_suspect *at = site->guard.suspects;
 			at && !telling.evidence; at = at->next)
