@@ -336,7 +336,8 @@ START_TEST(too_few_descriptors_are_said_to_be_that)
 
 	ck_assert_int_ge(lowest, 0);
 	(void)close(lowest);
-	for (int more = 0; try_with((rlim_t)(lowest + more), &error) != KP_OK; more++) {
+	for (int more = 0; try_with((rlim_t)lowest + (rlim_t)more, &error) != KP_OK;
+		more++) {
 		ck_assert_int_eq(error.status, KP_UNAVAILABLE);
 		ck_assert_msg(strstr(error.text, "open files"), "%s", error.text);
 		ck_assert_int_lt(++failures, 20);

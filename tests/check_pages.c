@@ -58,7 +58,7 @@ START_TEST(a_control_page_is_sealed_whole_and_begins_like_one)
 	ck_assert(!is_mapped(KP_CONTROL_BYTES, SIZE, &good));
 	ck_assert(!is_mapped(KP_CONTROL_BYTES, F_SEAL_FUTURE_WRITE, &good));
 	ck_assert(!is_mapped(KP_CONTROL_BYTES / 2, CONTROL, &good));
-	ck_assert(!is_mapped(KP_CONTROL_BYTES * 2, CONTROL, &good));
+	ck_assert(!is_mapped((size_t)KP_CONTROL_BYTES * 2, CONTROL, &good));
 	other.magic++;
 	ck_assert(!is_mapped(KP_CONTROL_BYTES, CONTROL, &other));
 }
