@@ -303,6 +303,18 @@ static void on_pipeline_warning(void *context, const struct kp_diag *warning)
 	event_damage(daemon, warning);
 }
 
+/* It waits for all others: whoever looks sees why. */
+static void on_suspected(void *context, const char *plugin, const char *why)
+{
+	struct daemon *daemon = context;
+	struct kp_diag diag;
+
+	log_line(&daemon->log, LOG_WARNING, "%s: %s [suspect]", plugin, why);
+	if (kp_registry_suspect(daemon->registry, plugin, why, daemon_now(), &diag) < 0)
+		log_diag(&daemon->log, LOG_ERROR, &diag);
+	daemon_changed(daemon);
+}
+
 /* Notes end with the table, what is left of them is packed. */
 static void on_resting(void *context)
 {
@@ -345,7 +357,9 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 			.store_dir = store,
 			.cache_dir = options->cache_dir,
 			.platform = daemon->platform_text,
+			.state_dir = options->state_dir,
 			.system = options->system,
+			.suspected = on_suspected,
 			.warned = on_pipeline_warning,
 			.resting = on_resting,
 			.warned_context = daemon},

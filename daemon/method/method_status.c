@@ -12,6 +12,7 @@
 #include "daemon/incident/incidents.h"
 #include "daemon/options.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/suspects.h"
 #include "daemon/pipeline/pool.h"
 #include "daemon/scan/scan.h"
 #include "daemon/socket/server.h"
@@ -103,6 +104,25 @@ static void add_quarantined(json_t *array, const struct daemon *daemon)
 	}
 }
 
+struct deadly {
+	json_t *array;
+	const struct daemon *daemon;
+};
+
+static void add_deadly(void *context, const struct mark *mark)
+{
+	const struct deadly *deadly = context;
+	char why[MARK_TEXT], text[MARK_TEXT + 128];
+	enum kp_state state;
+
+	if (!kp_registry_state(deadly->daemon->registry, mark->plugin, &state) ||
+		state != KP_STATE_QUARANTINED)
+		return;
+	(void)snprintf(text, sizeof(text), "%s is quarantined: %s", mark->plugin,
+		mark_text(mark, why));
+	add_warning(deadly->array, "deadly_probe", text);
+}
+
 /* Kernels that kept failing in operators' applications not long ago. */
 static void add_failing(json_t *array, const struct daemon *daemon)
 {
@@ -133,6 +153,8 @@ static json_t *warnings_json(const struct daemon *daemon)
 	add_warnings(array, &scan_manifests(daemon->scan)->warnings);
 	add_warnings(array, pipeline_warnings(daemon->pipeline));
 	add_quarantined(array, daemon);
+	suspects_quarantined(pipeline_suspects(daemon->pipeline), add_deadly,
+		&(struct deadly){array, daemon});
 	add_failing(array, daemon);
 	if (scan_has_settled(daemon->scan))
 		add_strangers(array, daemon);

@@ -153,6 +153,10 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	kp_supervisor_read(job->supervisor);
+	/* Both are read, whichever it is. */
+	if (job->request.on_output)
+		job->request.on_output(
+			job->request.context, kp_supervisor_printed(job->supervisor));
 	advance(job);
 }
 

@@ -38,6 +38,7 @@ struct pipeline {
 	struct lane lane;
 	struct store *store; /* NULL until it is open, and where it cannot be */
 	struct kp_diag store_diag;
+	struct suspects *suspects;
 	struct cache cache;
 	struct kp_diags warnings;
 	struct memory memory;
@@ -78,6 +79,11 @@ struct pool *pipeline_pool(const struct pipeline *pipeline)
 	return pipeline->pool;
 }
 
+struct suspects *pipeline_suspects(const struct pipeline *pipeline)
+{
+	return pipeline->suspects;
+}
+
 struct lane *pipeline_lane(struct pipeline *pipeline)
 {
 	return &pipeline->lane;
@@ -104,19 +110,27 @@ static void free_all(struct pipeline *pipeline)
 	free((char *)pipeline->settings.plugin_dir);
 	free((char *)pipeline->settings.store_dir);
 	free((char *)pipeline->settings.cache_dir);
+	free((char *)pipeline->settings.state_dir);
 	free((char *)pipeline->settings.platform);
 	free(pipeline);
+}
+
+static void suspects_closed(void *context)
+{
+	struct pipeline *pipeline = context;
+	void (*closed)(void *) = pipeline->closed;
+	void *closed_context = pipeline->closed_context;
+
+	free_all(pipeline);
+	if (closed)
+		closed(closed_context);
 }
 
 static void timer_closed(uv_handle_t *handle)
 {
 	struct pipeline *pipeline = handle->data;
-	void (*closed)(void *) = pipeline->closed;
-	void *context = pipeline->closed_context;
 
-	free_all(pipeline);
-	if (closed)
-		closed(context);
+	suspects_close(pipeline->suspects, suspects_closed, pipeline);
 }
 
 static void close_when_idle(struct pipeline *pipeline)
@@ -135,6 +149,7 @@ void pipeline_close(
 	pipeline->closing = true;
 	pipeline->closed = closed;
 	pipeline->closed_context = context;
+	suspects_end(pipeline->suspects);
 	for (const struct way *way; (way = ways_any(&pipeline->ways));)
 		pipeline_cancel(pipeline, way->manifest.name);
 	close_when_idle(pipeline);
@@ -210,6 +225,39 @@ void pipeline_waits(struct pipeline *pipeline, struct way *way)
 	begin_some(pipeline);
 }
 
+/* Those that wait for the last turn need no place among those that are under way. */
+void pipeline_suspects_it(struct pipeline *pipeline, struct way *way)
+{
+	char text[MARK_TEXT];
+
+	if (pipeline->settings.suspected)
+		pipeline->settings.suspected(pipeline->settings.warned_context,
+			way->manifest.name, mark_text(way->permit.mark, text));
+	pipeline_waits(pipeline, way);
+}
+
+static bool is_quiet(void *context)
+{
+	const struct pipeline *pipeline = context;
+
+	return pipeline->ways.count == suspects_last(pipeline->suspects);
+}
+
+static void warn_of_marks(void *context, const struct kp_diag *diag)
+{
+	warn(context, diag);
+}
+
+static int start_suspects(struct pipeline *pipeline)
+{
+	if (!pipeline->settings.state_dir)
+		return 0;
+	pipeline->suspects = suspects_new(
+		pipeline->loop, &(struct suspects_options){pipeline->settings.state_dir,
+					is_quiet, warn_of_marks, pipeline});
+	return pipeline->suspects ? 0 : -1;
+}
+
 /* ---- opening ------------------------------------------------------------------- */
 
 static struct opening *opening_of(struct lane_job *job)
@@ -267,12 +315,16 @@ static int copy_settings(
 	own->store_dir = strdup(options->store_dir);
 	own->cache_dir = strdup(options->cache_dir);
 	own->platform = strdup(options->platform);
+	own->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;
+	own->suspected = options->suspected;
 	own->system = options->system;
 	own->warned = options->warned;
 	own->warned_context = options->warned_context;
 	own->resting = options->resting;
-	return own->plugin_dir && own->store_dir && own->cache_dir && own->platform ? 0
-										    : -1;
+	return own->plugin_dir && own->store_dir && own->cache_dir && own->platform &&
+			       (own->state_dir || !options->state_dir)
+		       ? 0
+		       : -1;
 }
 
 struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
@@ -292,6 +344,11 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 	if (copy_settings(pipeline, options) < 0 || cache_init(&pipeline->cache) < 0 ||
 		cache_save_init(&pipeline->save, &pipeline->lane, &pipeline->cache,
 			pipeline->settings.cache_dir, saved, pipeline) < 0) {
+		free_all(pipeline);
+		return NULL;
+	}
+	/* Last: it opens a file. */
+	if (start_suspects(pipeline) < 0) {
 		free_all(pipeline);
 		return NULL;
 	}
@@ -342,6 +399,7 @@ void pipeline_cancel(struct pipeline *pipeline, const char *plugin)
 	take_out(pipeline, way);
 	way_cancel(way);
 	begin_some(pipeline);
+	suspects_look(pipeline->suspects);
 }
 
 void pipeline_finished(struct pipeline *pipeline, struct way *way)

@@ -17,6 +17,7 @@
 #include "lib/plugin/verdict.h"
 
 struct pipeline;
+struct suspects;
 
 struct pipeline_options {
 	const char *plugin_dir;
@@ -24,6 +25,10 @@ struct pipeline_options {
 	const char *cache_dir;
 	const char *platform; /* a text that changes when the devices do: part of the
 				 cache key */
+	/* STATE, for marks of what is being probed, or NULL: there are none. */
+	const char *state_dir;
+	/* A plugin that is probed after all others, and why; with warned_context. */
+	void (*suspected)(void *context, const char *plugin, const char *why);
 	/* A warning that was not there before: pipeline_warnings has it, too. */
 	void (*warned)(void *context, const struct kp_diag *warning);
 	void *warned_context;
@@ -75,6 +80,9 @@ size_t pipeline_active(const struct pipeline *pipeline);
  */
 int pipeline_set_platform(struct pipeline *pipeline, const char *platform)
 	__attribute__((warn_unused_result));
+
+/* Who is probed when, or NULL: everybody, at once. */
+struct suspects *pipeline_suspects(const struct pipeline *pipeline);
 
 /* What is wrong with the cache, once it has been read: for the log and `status`. */
 const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline);

@@ -48,6 +48,8 @@ struct pool_request {
 	 */
 	bool alone;
 	void (*on_line)(void *context, json_t *line);
+	/* The end of what it has printed so far, whenever there is more; may be NULL. */
+	void (*on_output)(void *context, const char *output);
 	void (*on_end)(void *context, const struct kp_worker_result *result);
 	void *context;
 };

@@ -91,6 +91,7 @@ static void forget_elfs(struct way *way)
 
 static void reset(struct way *way)
 {
+	way_return_permit(way);
 	kp_verdict_finish(&way->verdict);
 	kp_verdict_finish(&way->part);
 	kp_finding_finish(&way->finding);

@@ -13,6 +13,7 @@
 
 #include "daemon/pipeline/lane.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/suspects.h"
 #include "daemon/store/cache.h"
 #include "daemon/store/store.h"
 #include "lib/plugin/finding.h"
@@ -55,6 +56,8 @@ struct way {
 	struct trace *kept; /* of its entry in the store, or NULL */
 	json_t *parts;
 
+	struct permit permit; /* to be probed */
+	bool was_probed;      /* with a result */
 	unsigned lost;
 	struct kp_verdict verdict; /* of the library */
 	struct kp_finding finding;
@@ -87,9 +90,13 @@ bool way_is_over(struct way *way);
 void way_fail_file(struct way *way);
 void way_fail_digest(struct way *way, const char *digest);
 
+/* What it has asked for or holds goes back (way_ask.c). */
+void way_return_permit(struct way *way);
+
 /* The cache (way_end.c). remember: the verdict and the file. */
 void way_remember(struct way *way);
 void way_remember_file(struct way *way);
+void way_key(struct way *way, char key[DIGEST_TEXT]);
 const json_t *way_known_verdict(struct way *way, const char *closure, const char *deps);
 /* Takes the verdict of an earlier time for this entry. */
 int way_recall(struct way *way, const json_t *remembered, const char *closure,
@@ -116,6 +123,8 @@ struct lane *pipeline_lane(struct pipeline *pipeline);
 uv_loop_t *pipeline_loop(const struct pipeline *pipeline);
 const struct pipeline_options *pipeline_settings(const struct pipeline *pipeline);
 void pipeline_cache_changed(struct pipeline *pipeline);
+/* Its turn is after all others: says so, and others may begin meanwhile. */
+void pipeline_suspects_it(struct pipeline *pipeline, struct way *way);
 /* It waits for a file, perhaps for long: others may begin meanwhile. */
 void pipeline_waits(struct pipeline *pipeline, struct way *way);
 /* The verdict is there: hands it on and ends the way. */

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "lib/base/file.h"
+#include "lib/base/json.h"
 
 enum {
 	LOST_MOST = 3,	     /* workers that nobody is to blame for */
@@ -157,6 +158,20 @@ static void take_answer(void *context, json_t *line)
 	struct way *way = context;
 
 	kp_finding_probe(&way->finding, line);
+	const char *stage = kp_json_text(line, "stage");
+	if (stage && way->permit.alone)
+		suspects_note(
+			pipeline_suspects(way->pipeline), &way->permit, stage, NULL);
+}
+
+/* Kept where somebody will look, should plugind not live to hear of its end. */
+static void take_output(void *context, const char *output)
+{
+	struct way *way = context;
+
+	if (way->permit.alone)
+		suspects_note(
+			pipeline_suspects(way->pipeline), &way->permit, NULL, output);
 }
 
 static void conclude(struct way *way)
@@ -188,6 +203,8 @@ static void probe_end(void *context, const struct kp_worker_result *result)
 	struct way *way = context;
 
 	way->worker = NULL;
+	way->was_probed =
+		result->end != KP_WORKER_CANCELLED && result->end != KP_WORKER_LOST;
 	if (way_is_over(way))
 		return;
 	enum kp_finding_end end = kp_finding_probed(&way->finding, result, now_s());
@@ -205,14 +222,10 @@ static void probe_end(void *context, const struct kp_worker_result *result)
 	lane_add(pipeline_lane(way->pipeline), &way->job, way_check, checked);
 }
 
-void way_probe(struct way *way)
+static void probe(struct way *way)
 {
 	const json_t *kernels = json_object_get(way->verdict.note, "kernels");
 
-	if (kp_finding_refuse(&way->finding, now_s())) {
-		conclude(way);
-		return;
-	}
 	kp_finding_begin(&way->finding);
 	if (way_set_stored(way, way->closure, way->entry) < 0) {
 		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
@@ -224,8 +237,61 @@ void way_probe(struct way *way)
 				    way->verdict.note, "file", way->library),
 			    .timeout_ms = way->manifest.timeout_ms,
 			    .kernels = json_array_size(kernels),
-			    .alone = way->lost > 0,
+			    .alone = way->lost > 0 || way->permit.alone,
 			    .on_line = take_answer,
+			    .on_output = take_output,
 			    .on_end = probe_end,
 		    });
+}
+
+static void granted(struct permit *permit)
+{
+	probe((struct way *)((char *)permit - offsetof(struct way, permit)));
+}
+
+/* It has ended us too often: it is not even tried. */
+static void quarantine(struct way *way, const struct mark *mark)
+{
+	char text[MARK_TEXT];
+
+	kp_verdict_fail(&way->verdict, KP_STATE_QUARANTINED, "deadly_probe",
+		mark_text(mark, text));
+	way->verdict.evidence = mark_evidence(mark);
+	way_finish(way);
+}
+
+static void ask(struct way *way, struct suspects *suspects)
+{
+	char key[DIGEST_TEXT];
+	const struct suspects_subject subject = {
+		key, way->manifest.name, way->verdict.digest, way->fresh};
+	const struct mark *mark;
+
+	way_key(way, key);
+	way->permit.granted = granted;
+	if (!suspects_ask(suspects, &subject, &way->permit, &mark)) {
+		quarantine(way, mark);
+		return;
+	}
+	if (way->permit.state == PERMIT_LAST)
+		pipeline_suspects_it(way->pipeline, way);
+	suspects_look(suspects);
+}
+
+void way_return_permit(struct way *way)
+{
+	suspects_return(pipeline_suspects(way->pipeline), &way->permit, way->was_probed);
+	way->was_probed = false;
+}
+
+void way_probe(struct way *way)
+{
+	struct suspects *suspects = pipeline_suspects(way->pipeline);
+
+	if (kp_finding_refuse(&way->finding, now_s()))
+		conclude(way);
+	else if (suspects && way->permit.state != PERMIT_HELD)
+		ask(way, suspects);
+	else
+		probe(way);
 }

@@ -86,6 +86,7 @@ static void discarded(struct lane_job *job)
 /* Removing files of a draft is work for the pool, too. */
 static void leave(struct way *way)
 {
+	way_return_permit(way);
 	if (way->draft)
 		lane_add(pipeline_lane(way->pipeline), &way->job, way_discard, discarded);
 	else
@@ -161,6 +162,11 @@ static void key_of(
 	cache_key(closure, deps, pipeline_settings(way->pipeline)->platform, key);
 }
 
+void way_key(struct way *way, char key[DIGEST_TEXT])
+{
+	key_of(way, way->closure[0] ? way->closure : way->verdict.digest, way->deps, key);
+}
+
 void way_remember_file(struct way *way)
 {
 	json_t *none = json_array();
@@ -188,7 +194,7 @@ void way_remember(struct way *way)
 
 	if (way->verdict.retry)
 		return;
-	key_of(way, way->closure[0] ? way->closure : way->verdict.digest, way->deps, key);
+	way_key(way, key);
 	cache_put_verdict(pipeline_cache(way->pipeline), key, way->manifest.timeout_ms,
 		now_s(), kp_verdict_json(&way->verdict));
 	way_remember_file(way);

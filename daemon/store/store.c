@@ -11,24 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/store/boot.h"
 #include "daemon/store/store_entry.h"
 #include "daemon/store/tree.h"
 #include "lib/base/file.h"
-
-static const char boot_id[] = "/proc/sys/kernel/random/boot_id";
-
-static int read_boot(char *boot, size_t size)
-{
-	char *text;
-	size_t length;
-
-	if (kp_file_read(AT_FDCWD, boot_id, 128, &text, &length, NULL) < 0)
-		return -1;
-	text[strcspn(text, "\n")] = '\0';
-	(void)snprintf(boot, size, "%s", text);
-	free(text);
-	return boot[0] && !strchr(boot, '/') ? 0 : -1;
-}
 
 /* Marks of other boots mean nothing any more. */
 static void forget_boots(struct store *store, int boots)
@@ -106,7 +92,7 @@ struct store *store_open(const char *dir, const char *boot, struct kp_diag *diag
 	remove_drafts(store);
 	if (boot)
 		(void)snprintf(store->boot, sizeof(store->boot), "%s", boot);
-	if (boot || read_boot(store->boot, sizeof(store->boot)) == 0)
+	if (boot || boot_read(store->boot, sizeof(store->boot)) == 0)
 		open_marks(store);
 	return store;
 }

@@ -256,6 +256,13 @@ static void finish_output(struct kp_supervisor *supervisor)
 		sizeof(supervisor->result.output));
 }
 
+const char *kp_supervisor_printed(struct kp_supervisor *supervisor)
+{
+	if (!supervisor->finished)
+		finish_output(supervisor);
+	return supervisor->result.output;
+}
+
 static enum kp_worker_end judge(const struct kp_supervisor *supervisor)
 {
 	/* Reported all, then would not leave: killed without blame. */

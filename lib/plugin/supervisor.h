@@ -78,6 +78,9 @@ void kp_supervisor_lost(struct kp_supervisor *supervisor);
 void kp_supervisor_bereaved(struct kp_supervisor *supervisor, bool launcher);
 void kp_supervisor_cancel(struct kp_supervisor *supervisor);
 
+/* What it has printed so far: the end of it, safe text. Valid until the next call. */
+const char *kp_supervisor_printed(struct kp_supervisor *supervisor);
+
 /*
  * What to do now: wait, kill the worker (and wait for its end), or look at the
  * result. Completion is the end mark or the worker's end, never end of file.

@@ -52,6 +52,7 @@ void kp_plugin_free(struct kp_plugin *plugin)
 	free(plugin->name);
 	free(plugin->code);
 	free(plugin->message);
+	free(plugin->suspicion);
 	free(plugin);
 }
 
@@ -120,6 +121,21 @@ const struct kp_manifest *kp_registry_manifest(
 		found->manifest.masked)
 		return NULL;
 	return &found->manifest;
+}
+
+int kp_registry_suspect(struct kp_registry *registry, const char *plugin, const char *why,
+	int64_t now, struct kp_diag *diag)
+{
+	struct kp_plugin *found = kp_registry_find(registry, plugin);
+
+	if (!found || !found->pending)
+		return 0;
+	char *copy = strdup(why);
+	if (!copy)
+		return kp_diag_no_memory(diag);
+	free(found->suspicion);
+	found->suspicion = copy;
+	return kp_registry_settle(registry, now, diag);
 }
 
 bool kp_registry_again(struct kp_registry *registry, const char *plugin)

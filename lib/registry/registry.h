@@ -219,6 +219,12 @@ void kp_registry_states(const struct kp_registry *registry, size_t *counts);
  * nobody knows, so that no decision names them. NULL when memory is exhausted.
  */
 json_t *kp_registry_unknown(const struct kp_registry *registry);
+/*
+ * A plugin that is pending waits for all others: its reason is `suspect`, and why, until
+ * it has a verdict. One that is not there, or not pending, is left alone. -1: memory.
+ */
+int kp_registry_suspect(struct kp_registry *registry, const char *plugin, const char *why,
+	int64_t now, struct kp_diag *diag) __attribute__((warn_unused_result));
 /* A new array of the names that are pending. */
 json_t *kp_registry_pending(const struct kp_registry *registry);
 /* Is this one (NULL: any) among them? A plugin that is disabled may be, too. */

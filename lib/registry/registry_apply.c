@@ -133,6 +133,8 @@ static void take(
 	plugin->has_warnings = catch->has_warnings;
 	plugin->machine = catch->machine;
 	plugin->pending = false;
+	free(plugin->suspicion);
+	plugin->suspicion = NULL;
 	/* They are looked up by name when the table is written. */
 	if (plugin->verdict.n_kernels > 0)
 		qsort(plugin->verdict.kernels, plugin->verdict.n_kernels,

@@ -27,6 +27,7 @@ struct kp_plugin {
 	struct kp_manifest manifest;
 	bool pending; /* a verdict is on its way */
 	bool todo;    /* and somebody must be told so */
+	char *suspicion; /* why it comes after all others; or NULL */
 	bool announced;
 	bool has_verdict;
 	struct kp_verdict verdict;

@@ -180,7 +180,9 @@ static void standing_of(const struct kp_registry *registry,
 {
 	if (is_turned_off(registry, plugin, standing))
 		return;
-	if (plugin->pending)
+	if (plugin->pending && plugin->suspicion)
+		stand(standing, KP_STATE_PENDING, "suspect", plugin->suspicion, "daemon");
+	else if (plugin->pending)
 		stand(standing, KP_STATE_PENDING, "pending",
 			plugin->has_verdict ? "it is being probed again"
 					    : "it has not been probed yet",
