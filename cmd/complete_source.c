@@ -125,13 +125,15 @@ static int offer_devices(struct session *session, const struct typed *typed)
 /* Of the plugin that the line has named. */
 static int offer_generations(struct session *session, const struct typed *typed)
 {
+	static const struct question question = {
+		"History", {{"generations", KP_JSON_ARRAY, true}}};
 	owned_json *reply = NULL;
 	char number[24];
 
 	if (!typed->first)
 		return KP_EXIT_OK;
-	int status = ask(session, "History", "generations",
-		json_pack("{s:s}", "name", typed->first), &reply);
+	int status = session_ask(
+		session, &question, json_pack("{s:s}", "name", typed->first), &reply);
 	const json_t *list = json_object_get(reply, "generations");
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *generation = json_array_get(list, i);
