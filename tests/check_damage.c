@@ -14,49 +14,10 @@
 #include "daemon/store/tree.h"
 #include "lib/base/file.h"
 #include "lib/table/table.h"
+#include "tests/support/damage.h"
 #include "tests/support/scene.h"
 #include "tests/support/state_place.h"
 #include "tests/support/suite.h"
-
-/* ---- kinds of damage ------------------------------------------------------------- */
-
-struct damage {
-	const char *what;
-	unsigned char mask; /* of one byte */
-	size_t zeros;	    /* so many bytes; SIZE_MAX: to the end */
-	bool cut;
-};
-static const struct damage damages[] = {
-	{"cut", 0, 0, true},
-	{"a bit", 0x01, 0, false},
-	{"a high bit", 0x80, 0, false},
-	{"a case", 0x20, 0, false},
-	{"a byte", 0xff, 0, false},
-	{"a zero", 0, 1, false},
-	{"a zeroed sector", 0, 512, false},
-	{"zeroes to the end", 0, SIZE_MAX, false},
-};
-enum { DAMAGES = sizeof(damages) / sizeof(damages[0]) };
-
-/* A damaged copy, the caller's; NULL where nothing changes. */
-static char *harm(const struct damage *damage, const void *bytes, size_t *size, size_t at)
-{
-	size_t whole = *size;
-	size_t zeros = damage->zeros < whole - at ? damage->zeros : whole - at;
-	char *copy = malloc(whole + 1);
-
-	ck_assert_ptr_nonnull(copy);
-	memcpy(copy, bytes, whole);
-	copy[at] = (char)(copy[at] ^ damage->mask);
-	memset(copy + at, 0, zeros);
-	if (damage->cut)
-		*size = at;
-	if (*size == whole && memcmp(copy, bytes, whole) == 0) {
-		free(copy);
-		return NULL;
-	}
-	return copy;
-}
 
 /* ---- the probe cache ------------------------------------------------------------- */
 
@@ -112,7 +73,7 @@ START_TEST(t57_a_probe_cache_that_is_damaged_anywhere_is_empty_and_says_so)
 	for (size_t at = 0; at < whole; at++) {
 		struct cache cache;
 		size_t size = whole;
-		char *copy = harm(&damages[_i], text, &size, at);
+		char *copy = damage_make(&damages[_i], text, &size, at);
 		if (!copy)
 			continue;
 		put_bytes("probe", copy, size);
@@ -152,7 +113,7 @@ START_TEST(t57_a_table_that_is_damaged_anywhere_is_refused_and_says_why)
 	scene_selects(world, "b/k");
 	for (size_t at = 0; at < world->size; at++) {
 		size_t size = world->size;
-		char *copy = harm(&damages[_i], world->bytes, &size, at);
+		char *copy = damage_make(&damages[_i], world->bytes, &size, at);
 		if (!copy)
 			continue;
 		ck_assert_msg(kp_table_open(copy, size, &table, &diag) < 0,
@@ -168,13 +129,23 @@ END_TEST
 
 /* ---- decisions -------------------------------------------------------------------- */
 
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 /* Twice, so that there is one before the last change, which says the same. */
 static void make_decisions(char **text, size_t *size)
 {
 	struct seen seen = {0};
+	const struct kp_rollback rollback = {.plugin = (char[]){"gamma"},
+		.closure = (char[]){DIGEST},
+		.entry = (char[]){"gamma.so"},
+		.digest = (char[]){DIGEST},
+		.reason = (char[]){"slow"},
+		.number = 2};
 	bool changed;
 
 	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(
+			kp_decisions_roll_back(&decisions, &rollback, &changed), 0);
 		disable("alpha", false);
 		disable("beta/kernel", false);
 		ck_assert_int_eq(kp_decisions_rule(&decisions, "gemm/mm", "split-k",
@@ -213,6 +184,7 @@ static void read_damaged(const struct damage *damage, size_t at)
 	}
 	bool whole = kp_decisions_find(&read, "alpha") &&
 		     kp_decisions_find(&read, "beta/kernel") &&
+		     kp_decisions_find_rollback(&read, "gamma") &&
 		     kp_decisions_find_rule(&read, "gemm/mm", "split-k");
 	/* What a letter was changed in is off as it was before the last change. */
 	ck_assert_msg(whole, "%s at %zu: a decision is lost", damage->what, at);
@@ -231,7 +203,7 @@ START_TEST(t57_decisions_that_are_damaged_anywhere_hold_and_it_is_said)
 	make_decisions(&text, &whole);
 	for (size_t at = 0; at < whole; at++) {
 		size_t size = whole;
-		char *copy = harm(&damages[_i], text, &size, at);
+		char *copy = damage_make(&damages[_i], text, &size, at);
 		if (!copy)
 			continue;
 		put_bytes("decisions.json", copy, size);

@@ -205,7 +205,7 @@ int history_parse(const char *text, size_t size, const char *path,
 		}
 		line += length + 1;
 	}
-	if (!is_end && wrong->count == 0) {
+	if ((!is_end || end[-1] != '\n') && wrong->count == 0) {
 		(void)bad(&why, "it was cut: its last line is missing");
 		kp_diags_add(wrong, &why);
 	}

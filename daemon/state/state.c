@@ -211,7 +211,7 @@ static void on_again(uv_timer_t *timer)
 }
 
 /* Said once, until it can be written again. */
-static void note_failure(struct state *state, const struct state_file *file)
+static void note_failure(struct state *state, struct state_file *file)
 {
 	bool *is_told = file == &state->history ? &state->history_failed
 						: &state->incidents_failed;
@@ -220,8 +220,12 @@ static void note_failure(struct state *state, const struct state_file *file)
 		*is_told = false;
 		return;
 	}
-	if (!state->closing)
+	if (!state->closing) {
 		(void)uv_timer_start(&state->again, on_again, AGAIN_MS, 0);
+	} else if (!file->ended) {
+		file->ended = true;
+		state_file_next(file);
+	}
 	if (!*is_told && state->failed)
 		state->failed(state->context, &file->diag);
 	*is_told = true;

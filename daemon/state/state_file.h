@@ -32,7 +32,7 @@ struct state_file {
 	void *context;
 
 	uv_work_t work;
-	bool busy;
+	bool busy, ended; /* it was tried once more */
 	bool keeps_old; /* of the write under way */
 	void *bytes;	/* being written */
 	size_t size;

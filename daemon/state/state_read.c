@@ -261,7 +261,10 @@ int state_read_table(const struct state_place *place, void **bytes, size_t *size
 	return 0;
 }
 
-/* What the daemon can do without: what is wrong with it is a warning. */
+/*
+ * What the daemon can do without: what is wrong with it is a warning. What cannot be read
+ * may be right, and is not written over.
+ */
 static char *read_spare(const struct state_place *place, const char *name, size_t most,
 	size_t *size, struct kp_diags *warnings)
 {
@@ -272,10 +275,8 @@ static char *read_spare(const struct state_place *place, const char *name, size_
 	case PRESENT:
 		return text;
 	case DAMAGED:
-		state_set_aside(place, name, &why, "", warnings);
-		return NULL;
 	case FAILED:
-		kp_diags_add(warnings, &why);
+		state_set_aside(place, name, &why, "", warnings);
 		return NULL;
 	case ABSENT:
 		break;
