@@ -133,6 +133,19 @@ class Inject(unittest.TestCase):
         return count, hit
 
 
+    def test_t57_a_disk_that_can_only_be_read_from_some_moment_on(self):
+        """What would change it is refused, and said; everything else goes on."""
+        calls = "openat,renameat,linkat,unlinkat,mkdir"
+        refused = 0
+        for n in range(4, 40, 1 if LONG else 5):
+            what = f"from call {n} on"
+            self.place.restore()
+            outcomes = self.run_traced(calls, f"error=EROFS:when={n}+")
+            refused += sum(isinstance(o, VarlinkError) for o in (outcomes or {}).values())
+            self.check(what, outcomes, self.look(what))
+        self.assertGreater(refused, 0)
+
+
 def test_of(call):
     def test(self):
         count, hit = self.inject(call)

@@ -18,6 +18,7 @@
 #include "daemon/scan/news.h"
 #include "daemon/scan/survey.h"
 #include "daemon/scan/tickets.h"
+#include "daemon/scan/wanting.h"
 #include "daemon/scan/watch.h"
 
 enum {
@@ -51,6 +52,7 @@ struct scan {
 	struct news news;		 /* since it was last told */
 	struct modified modified;
 	json_t *attempts;   /* name -> how often a worker was lost */
+	json_t *wanting;    /* daemon/scan/wanting.h */
 	size_t unpublished; /* verdicts */
 };
 
@@ -172,6 +174,7 @@ void scan_take_verdict(void *context, const char *plugin, const char *manifest_d
 		kp_verdict_finish(verdict);
 		return;
 	}
+	wanting_note(scan->wanting, plugin, verdict);
 	modified_tell(&scan->modified, scan->daemon, plugin, verdict);
 	if (kp_registry_apply(scan->daemon->registry, plugin, manifest_digest, verdict,
 		    daemon_now(), &diag) < 0)
@@ -200,7 +203,8 @@ static void on_stale(void *context, const struct stale_plugin *plugins, size_t c
 {
 	struct scan *scan = context;
 	struct kp_diag diag;
-	bool found = false;
+	bool found =
+		!scan->closing && wanting_mark(scan->wanting, scan->daemon->registry);
 
 	/* However many have changed, all states are worked out once. */
 	for (size_t i = 0; i < count && !scan->closing; i++) {
@@ -404,8 +408,9 @@ struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 		return NULL;
 	}
 	scan->attempts = json_object();
+	scan->wanting = json_object();
 	if (news_init(&scan->news) < 0 || modified_init(&scan->modified) < 0 ||
-		!scan->attempts) {
+		!scan->attempts || !scan->wanting) {
 		scan_free(scan);
 		kp_diag_no_memory(diag);
 		return NULL;
@@ -437,5 +442,6 @@ void scan_free(struct scan *scan)
 	news_finish(&scan->news);
 	modified_finish(&scan->modified);
 	json_decref(scan->attempts);
+	json_decref(scan->wanting);
 	free(scan);
 }

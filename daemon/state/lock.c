@@ -78,6 +78,19 @@ static int open_locked(const char *path, bool *again, struct kp_diag *diag)
 	return -1;
 }
 
+/*
+ * The number is for messages alone: a full disk, which decides nothing, keeps nobody from
+ * the lock, and leaves no half of it.
+ */
+static int tell_holder(int fd)
+{
+	if (ftruncate(fd, 0) < 0)
+		return -1;
+	if (dprintf(fd, "%s%ld\n", mark, (long)getpid()) >= 0)
+		return 0;
+	return errno == ENOSPC || errno == EDQUOT ? ftruncate(fd, 0) : -1;
+}
+
 int lock_take(struct lock *lock, const char *path, struct kp_diag *diag)
 {
 	bool again;
@@ -90,8 +103,7 @@ int lock_take(struct lock *lock, const char *path, struct kp_diag *diag)
 	if (fd < 0)
 		return -1;
 	char *copy = strdup(path);
-	if (!copy || ftruncate(fd, 0) < 0 ||
-		dprintf(fd, "%s%ld\n", mark, (long)getpid()) < 0) {
+	if (!copy || tell_holder(fd) < 0) {
 		int result = copy ? failed("write", path, diag) : kp_diag_no_memory(diag);
 		free(copy);
 		(void)close(fd);

@@ -33,8 +33,8 @@ struct state_file {
 
 	uv_work_t work;
 	bool busy, ended; /* it was tried once more */
-	bool keeps_old; /* of the write under way */
-	void *bytes;	/* being written */
+	bool keeps_old;	  /* of the write under way */
+	void *bytes;	  /* being written */
 	size_t size;
 	void *kept; /* of a durable one: what this run has last written; NULL: unknown */
 	size_t kept_size;
