@@ -4,7 +4,7 @@
 import os
 import unittest
 
-from harness import Daemon, wait_until
+from harness import Daemon, make_plugin, wait_until
 
 SQUARE = "elementwise/square"
 
@@ -100,15 +100,82 @@ class Damage(unittest.TestCase):
             for warning in warnings:
                 self.assertIn(warning["code"], ("damaged_state", "bad_decisions"), what)
             # What was set aside is missed until something is decided: nothing is left here.
-            for name in os.listdir(self.daemon.state_dir):
-                if ".damaged" in name:
-                    os.unlink(os.path.join(self.daemon.state_dir, name))
+            self.forget_copies()
+
+    def forget_copies(self):
+        for name in os.listdir(self.daemon.state_dir):
+            if ".damaged" in name:
+                os.unlink(os.path.join(self.daemon.state_dir, name))
+
+    def test_t57_the_history(self):
+        path = os.path.join(self.daemon.state_dir, "history.json")
+        for what, warnings in self.starts(path):
+            self.assertEqual([w["code"] for w in warnings], ["damaged_state"], what)
+            self.assertIn("history.json", warnings[0]["message"])
+            self.assertIn("the store keeps everything", warnings[0]["message"])
+            # What runs is known again, and written.
+            self.daemon.start()
+            self.assertEqual(self.daemon.settle()["warnings"], [], what)
+            for name in "ab":
+                (only,) = self.daemon.call("History", name=name)["generations"]
+                self.assertTrue(only["current"], what)
+            self.daemon.stop()
+            self.forget_copies()
+
+    def test_t57_the_decisions_before_the_last_change(self):
+        """Nobody reads them as long as those after it are sound."""
+        path = os.path.join(self.daemon.state_dir, "decisions.json.old")
+        sound = self.read(path)
+        for kind in KINDS:
+            for at in offsets(sound):
+                with open(path, "wb") as file:
+                    file.write(kind(sound, at))
+                self.daemon.start()
+                self.assertEqual(self.daemon.settle()["warnings"], [])
+                self.assertEqual(self.daemon.plugins()["off"]["state"], "disabled")
+                self.daemon.stop()
+
+    def test_t57_marks_of_this_boot(self):
+        """Without one an entry is hashed again; it is no worse for it."""
+        marks = os.path.join(self.daemon.state_dir, "store", ".boot")
+        (boot,) = os.listdir(marks)
+        for kind in KINDS:
+            for name in os.listdir(os.path.join(marks, boot)):
+                path = os.path.join(marks, boot, name)
+                data = self.read(path)
+                with open(path, "wb") as file:
+                    file.write(kind(data, len(data) // 2))
+            os.unlink(os.path.join(self.daemon.state_dir, "index"))
+            self.daemon.start()
+            self.assertEqual(self.daemon.settle()["warnings"], [], kind.__name__)
+            self.assertEqual(self.daemon.plugins()["a"]["state"], "active", kind.__name__)
+            self.daemon.stop()
+
+    def test_t57_copies_of_what_was_loaded_do_not_outlive_their_daemon(self):
+        for kind in KINDS:
+            self.daemon.start()
+            self.daemon.settle()
+            path = os.path.join(self.daemon.place, "late.so")
+            make_plugin(path, "late")
+            self.assertEqual(self.daemon.ctl("load", path).returncode, 0)
+            self.daemon.kill()
+            loaded = os.path.join(self.daemon.state_dir, "loaded")
+            for name in os.listdir(loaded):
+                data = self.read(os.path.join(loaded, name))
+                with open(os.path.join(loaded, name), "wb") as file:
+                    file.write(kind(data, len(data) // 2))
+            self.daemon.start()
+            self.assertEqual(self.daemon.settle()["warnings"], [], kind.__name__)
+            self.assertEqual(sorted(self.daemon.plugins()), ["a", "b", "off"])
+            self.assertEqual(os.listdir(loaded), [])
+            self.daemon.stop()
 
     def test_t57_everything_at_once(self):
         places = [
             os.path.join(self.daemon.cache_dir, "probe"),
             os.path.join(self.daemon.state_dir, "table"),
             os.path.join(self.daemon.state_dir, "index"),
+            os.path.join(self.daemon.state_dir, "history.json"),
             os.path.join(self.daemon.state_dir, "decisions.json"),
         ]
         for kind in KINDS:
