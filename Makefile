@@ -408,9 +408,10 @@ asan: ## the suite with AddressSanitizer in tests, daemon, worker and tool
 ubsan: ## the same with UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/ubsan CFLAGS="-O1 -g" \
 		SANITIZE="-fsanitize=undefined" RUN="--sanitizer undefined $(RUN)"
+# It does not know fences; where there is one, all that it orders is atomic.
 tsan: ## the same with ThreadSanitizer
 	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" \
-		SANITIZE="-fsanitize=thread" RUN="--sanitizer thread $(RUN)"
+		SANITIZE="-fsanitize=thread -Wno-tsan" RUN="--sanitizer thread $(RUN)"
 
 # ---- speed against peers ----------------------------------------------------
 # A driver that measures: tests/bench/NAME.c; tests/bench/run holds the bars.
