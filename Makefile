@@ -42,6 +42,7 @@ TEST_PACKAGES  := $(BUILD_PACKAGES) $(DEB_PACKAGES) lintian check python3-jsonsc
 	python3-setuptools python3-wheel mypy $(if $(shell command -v rustc),,rustc)
 LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 FRESH_PACKAGES := debootstrap
+FUZZ_PACKAGES  := $(TEST_PACKAGES) libclang-rt-14-dev
 BENCH_PACKAGES := redis-server gstreamer1.0-tools libgstreamer1.0-dev libopenblas0-pthread
 
 # ---- flags ------------------------------------------------------------------
@@ -72,6 +73,7 @@ PLUGINS     := $(filter-out $(LEFT_OUT),\
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 CHECK_SRC   := $(wildcard tests/check_*.c)
 BENCH_SRC   := $(wildcard tests/bench/*.c)
+FUZZ_SRC    := $(wildcard tests/fuzz/targets/*.c)
 FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
 MAN_PAGES   := $(patsubst %,$(BUILD)/%,$(wildcard man/*.[1-9]))
@@ -102,11 +104,14 @@ DATA        := $(FAMILIES:lib/families/%=$(BUILD)/families/%) \
 	$(TEMPLATES) $(HEADERS:lib/%=$(BUILD)/%)
 CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
 DRIVERS     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
+REPLAYS     := $(FUZZ_SRC:tests/fuzz/targets/%.c=$(BUILD)/tests/fuzz/%)
+FUZZERS     := $(FUZZ_SRC:tests/fuzz/targets/%.c=$(BUILD)/fuzzers/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help setup setup-check setup-lint setup-deb demo check check-long check-fresh cases flake \
-	asan ubsan tsan bench lint format install uninstall dist deb clean tests programs
+.PHONY: all help setup setup-check setup-fuzz setup-lint setup-deb demo check check-long \
+	check-fresh cases flake asan ubsan tsan fuzz fuzzers bench lint format install \
+	uninstall dist deb clean tests programs
 
 # ---- what is made of what ---------------------------------------------------
 all: programs $(PLUGIN_SO) $(PLUGIN_CONF) no-strays ## build programs and plugins into build/
@@ -275,6 +280,15 @@ $(PARTS):
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SUPPORT_OBJ) $(PARTS) $(LIBKPLUG)
 	@mkdir -p $(@D)
 	$(link) -rdynamic $(TEST_LIBS)
+# A target of fuzzing, with a main that gives it files, and with libFuzzer.
+$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/targets/%.o \
+		$(call objects,tests/fuzz/target.c tests/fuzz/replay.c) $(PARTS) $(LIBKPLUG)
+	@mkdir -p $(@D)
+	$(link) $(TEST_LIBS)
+$(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/targets/%.o $(call objects,tests/fuzz/target.c) \
+		$(PARTS) $(LIBKPLUG)
+	@mkdir -p $(@D)
+	$(link) -fsanitize=fuzzer $(TEST_LIBS)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
@@ -283,6 +297,8 @@ setup:
 	@sh tests/setup $(BUILD_PACKAGES)
 setup-check:
 	@sh tests/setup $(TEST_PACKAGES)
+setup-fuzz:
+	@sh tests/setup $(FUZZ_PACKAGES)
 setup-lint:
 	@sh tests/setup $(LINT_PACKAGES)
 setup-deb:
@@ -379,7 +395,7 @@ $(PEER)/%/plugind: $(PEER)/%/peer.o $(DAEMON_OBJ) $(LIBKPLUG)
 $(PEER)/%/pluginctl: $(PEER)/%/peer.o $(CMD_OBJ) $(LIBKPLUG)
 	$(link) $(CMD_LIBS)
 
-tests: $(PEER_BINS) $(CHECKS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_LT) $(FAKE_PLUGIN) \
+tests: $(PEER_BINS) $(CHECKS) $(REPLAYS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_LT) $(FAKE_PLUGIN) \
 	$(FAKE_NVML)
 
 demo: setup ## build, then show the product at work in a temporary directory
@@ -412,6 +428,15 @@ ubsan: ## the same with UndefinedBehaviorSanitizer
 tsan: ## the same with ThreadSanitizer
 	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" \
 		SANITIZE="-fsanitize=thread -Wno-tsan" RUN="--sanitizer thread $(RUN)"
+
+# ---- fuzzing ------------------------------------------------------------------
+# The programs that are fuzzed are another build; those that make the seeds are this one.
+fuzzers: $(FUZZERS)
+fuzz: setup-fuzz ## run each target of fuzzing for FUZZ_S=60 seconds
+	@$(MAKE) --no-print-directory all tests
+	@$(MAKE) --no-print-directory fuzzers BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g" \
+		SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+	@$(PYTHON) tests/fuzz/run --build $(BUILD) --seconds $(or $(FUZZ_S),60) $(RUN)
 
 # ---- speed against peers ----------------------------------------------------
 # A driver that measures: tests/bench/NAME.c; tests/bench/run holds the bars.

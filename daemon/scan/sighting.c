@@ -45,8 +45,8 @@ static uint64_t sum_of_owner(int dir)
 bool sighting_is_old(const struct stamp *stamp, int64_t now_ns)
 {
 	const int64_t settle = (int64_t)SIGHTING_SETTLE_MS * 1000000;
-	return !stamp->exists ||
-	       (now_ns - stamp->ctime >= settle && now_ns - stamp->mtime >= settle);
+	return !stamp->exists || (stamp_age(now_ns, stamp->ctime) >= settle &&
+					 stamp_age(now_ns, stamp->mtime) >= settle);
 }
 
 /* Without memory it has not been seen: then it is looked at in another way. */

@@ -9,9 +9,24 @@
 static const int64_t ns_per_ms = 1000000;
 static const int64_t ns_per_s = 1000000000;
 
+/* Of files of any year: from 2262 on, and before 1678, all have the same time. */
 static int64_t nanoseconds(const struct timespec *t)
 {
-	return (int64_t)t->tv_sec * ns_per_s + t->tv_nsec;
+	int64_t all;
+
+	if (__builtin_mul_overflow((int64_t)t->tv_sec, ns_per_s, &all) ||
+		__builtin_add_overflow(all, (int64_t)t->tv_nsec, &all))
+		return t->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return all;
+}
+
+int64_t stamp_age(int64_t now_ns, int64_t time_ns)
+{
+	int64_t age;
+
+	if (__builtin_sub_overflow(now_ns, time_ns, &age))
+		return time_ns < 0 ? INT64_MAX : INT64_MIN;
+	return age;
 }
 
 void stamp_from_stat(const struct stat *st, struct stamp *stamp)
@@ -48,7 +63,7 @@ bool stamp_equal(const struct stamp *a, const struct stamp *b)
  */
 unsigned stamp_settles_in(const struct stamp *stamp, int64_t now_ns)
 {
-	int64_t age = (now_ns - stamp->mtime) / ns_per_ms;
+	int64_t age = stamp_age(now_ns, stamp->mtime) / ns_per_ms;
 
 	if (!stamp->exists || age < 0 || age >= STAMP_SETTLE_MS)
 		return 0;
@@ -72,7 +87,7 @@ static bool is_proof(const struct stamp *stamp, int64_t now_ns)
 	int64_t coarse = stamp->ctime % ns_per_s == 0 ? 2 : 1;
 
 	return !stamp->exists ||
-	       now_ns - stamp->ctime >= coarse * STAMP_SETTLE_MS * ns_per_ms;
+	       stamp_age(now_ns, stamp->ctime) >= coarse * STAMP_SETTLE_MS * ns_per_ms;
 }
 
 struct trace *trace_new(void)

@@ -32,6 +32,8 @@ void stamp_take(const char *path, struct stamp *stamp);
 bool stamp_equal(const struct stamp *a, const struct stamp *b);
 /* Milliseconds until the file is not young any more, 0 when it is not. */
 unsigned stamp_settles_in(const struct stamp *stamp, int64_t now_ns);
+/* Nanoseconds since that time, the most or the least there are where it is too far. */
+int64_t stamp_age(int64_t now_ns, int64_t time_ns);
 int64_t stamp_now(void); /* nanoseconds since 1970 */
 
 enum { TRACE_MOST = 4096 }; /* files of a trace that is kept */

@@ -29,7 +29,7 @@ struct cache {
 	json_t *verdicts; /* key -> verdict */
 };
 
-/* False when memory is exhausted. */
+/* -1 when memory is exhausted. */
 int cache_init(struct cache *cache) __attribute__((warn_unused_result));
 void cache_finish(struct cache *cache);
 
