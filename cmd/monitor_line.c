@@ -34,6 +34,22 @@ static char *states_of(const json_t *event)
 	return strdup("gone");
 }
 
+/* "Pin fast: none -> fast"; what held is not known of a call that was refused early. */
+static char *account_of(const json_t *event)
+{
+	const char *object = field_text(event, "object", NULL);
+	const char *from = field_text(event, "from", NULL);
+	const char *to = field_text(event, "to", NULL);
+	bool is_known = from && to;
+	char *text = NULL;
+	return asprintf(&text, "%s%s%s%s%s%s%s", field_text(event, "method", "?"),
+		       object ? " " : "", object ? object : "", is_known ? ": " : "",
+		       is_known ? from : "", is_known ? " -> " : "",
+		       is_known ? to : "") < 0
+		       ? NULL
+		       : text;
+}
+
 /* What happened to the object of the event. */
 static char *what_of(const json_t *event)
 {
@@ -42,6 +58,8 @@ static char *what_of(const json_t *event)
 	char *text = NULL;
 	if (strcmp(kind, "state") == 0)
 		return states_of(event);
+	if (strcmp(kind, "audit") == 0)
+		return account_of(event);
 	if (strcmp(kind, "generation") == 0)
 		return asprintf(&text, "%lld",
 			       (long long)field_int(event, "generation")) < 0
@@ -57,26 +75,36 @@ static enum tone tone_of(const json_t *event)
 {
 	if (field_is(event, "kind", "damage"))
 		return TONE_BAD;
+	if (field_is(event, "kind", "audit"))
+		return field_text(event, "code", NULL) ? TONE_WARN : TONE_PLAIN;
 	return field_is(event, "kind", "state")
 		       ? field_state_tone(field_text(event, "to", ""))
 		       : TONE_PLAIN;
 }
 
-/* " (uid 0)" where a call caused it. */
-static const char *cause_of(const json_t *event, char text[TIME_BYTES])
+/* " (uid 0)" where a call caused it; who that is, where it is known. */
+static char *cause_of(const json_t *event)
 {
 	const json_t *uid = json_object_get(event, "uid");
-	text[0] = '\0';
-	if (json_is_integer(uid))
-		(void)snprintf(text, TIME_BYTES, " (uid %lld)",
-			(long long)json_integer_value(uid));
-	return text;
+	const char *user = field_text(event, "user", NULL);
+	long long pid = (long long)field_int(event, "pid");
+	char *text = NULL;
+	int n;
+	if (!json_is_integer(uid))
+		return strdup("");
+	long long number = (long long)json_integer_value(uid);
+	if (pid > 0)
+		n = asprintf(&text, " (uid %lld%s%s, pid %lld)", number, user ? ", " : "",
+			user ? user : "", pid);
+	else
+		n = asprintf(&text, " (uid %lld)", number);
+	return n < 0 ? NULL : text;
 }
 
 void monitor_line_event(const struct output *output, const json_t *event)
 {
 	char at[TIME_BYTES];
-	char by[TIME_BYTES];
+	owned_text by = cause_of(event);
 	owned_text what = what_of(event);
 	const char *name = field_text(event, "name", NULL);
 	const char *code = field_text(event, "code", NULL);
@@ -86,7 +114,7 @@ void monitor_line_event(const struct output *output, const json_t *event)
 		field_text(event, "kind", "?"), name ? " " : "", name ? name : "",
 		what && *what ? ": " : "", what ? what : "", message ? ": " : "",
 		message ? message : "", code ? " [" : "", code ? code : "",
-		code ? "]" : "", cause_of(event, by));
+		code ? "]" : "", by ? by : "");
 }
 
 /* ---- gaps -------------------------------------------------------------------- */

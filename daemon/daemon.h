@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "daemon/audit.h"
 #include "daemon/generation.h"
 #include "daemon/log.h"
 #include "daemon/socket/wait.h"
@@ -76,6 +77,7 @@ struct daemon {
 	struct devices *devices;
 	struct bench *bench; /* under way, or NULL: method_bench.c */
 	struct tallies tallies;
+	struct audit_bounds audit;
 	struct kp_diags warnings; /* of the start: `status` shows them */
 	struct kp_diags lost;	  /* decisions, until an operator decides anew */
 	/* Of the last run's table, which was in force from the start; 0: there was none.

@@ -12,14 +12,15 @@
 
 enum { BOOT_BYTES = 16, MESSAGE_MOST = 1024 };
 
-/* kind, from and to are static; the other texts are owned. */
+/* kind and method are static; the other texts are owned. */
 struct event {
 	uint64_t sequence; /* 0: this place is empty */
 	int64_t at;
 	int64_t uid; /* EVENTS_NO_UID: nobody in particular */
 	uint64_t generation;
-	const char *kind, *from, *to;
-	char *name, *object, *code, *message;
+	int64_t pid; /* 0: nobody's */
+	const char *kind, *method;
+	char *name, *object, *from, *to, *code, *message, *user;
 };
 
 struct events {
@@ -50,6 +51,9 @@ static void forget(struct event *event)
 {
 	free(event->name);
 	free(event->object);
+	free(event->from);
+	free(event->to);
+	free(event->user);
 	free(event->code);
 	free(event->message);
 	*event = (struct event){0};
@@ -92,14 +96,19 @@ json_t *events_json(const struct events *events, uint64_t sequence)
 
 	if (e->sequence != sequence)
 		return NULL;
-	return json_pack("{s:I, s:I, s:s, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o, s:I}",
+	return json_pack(
+		"{s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s?, s:o, "
+		"s:o}",
 		"sequence", (json_int_t)e->sequence, "at", (json_int_t)e->at, "kind",
 		e->kind, "name", kp_json_clean_or_null(e->name), "object",
-		kp_json_clean_or_null(e->object), "from", e->from, "to", e->to, "code",
+		kp_json_clean_or_null(e->object), "from", kp_json_clean_or_null(e->from),
+		"to", kp_json_clean_or_null(e->to), "code",
 		kp_json_clean_or_null(e->code), "message",
 		kp_json_clean_or_null(e->message), "uid",
 		number_or_null(e->uid >= 0, e->uid), "generation",
-		(json_int_t)e->generation);
+		(json_int_t)e->generation, "method", e->method, "user",
+		kp_json_clean_or_null(e->user), "pid",
+		number_or_null(e->pid > 0, e->pid));
 }
 
 void events_on_added(struct events *events, void (*added)(void *context), void *context)
@@ -159,8 +168,8 @@ void event_state(struct daemon *daemon, const struct kp_change *change)
 
 	if (!event)
 		return;
-	event->from = change->is_new ? NULL : kp_state_name(change->before);
-	event->to = change->is_gone ? NULL : kp_state_name(change->after);
+	event->from = change->is_new ? NULL : copy(kp_state_name(change->before));
+	event->to = change->is_gone ? NULL : copy(kp_state_name(change->after));
 	event->code = copy(change->code);
 	event->message = copy(change->message);
 	end(daemon->events);
@@ -186,6 +195,25 @@ void event_decision(struct daemon *daemon, const char *kind, const char *name,
 		return;
 	event->object = copy(object);
 	event->message = copy(message);
+	end(daemon->events);
+}
+
+void event_audit(struct daemon *daemon, const struct audit_event *audit)
+{
+	event_cause_begin(daemon, audit->uid);
+	struct event *event = begin(daemon, "audit", audit->name);
+	event_cause_end(daemon);
+
+	if (!event)
+		return;
+	event->method = audit->method;
+	event->object = copy(audit->object);
+	event->from = copy(audit->before);
+	event->to = copy(audit->after);
+	event->code = copy(audit->code);
+	event->message = copy(audit->message);
+	event->user = copy(audit->user);
+	event->pid = audit->pid;
 	end(daemon->events);
 }
 

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/base/diag.h"
 
@@ -48,6 +49,16 @@ void event_decision(struct daemon *daemon, const char *kind, const char *name,
 /* kind: load, unload, reload, damage. */
 void event_note(struct daemon *daemon, const char *kind, const char *name,
 	const char *code, const char *message);
+/* A call that changes something, or would have; code and message: why it was refused. */
+struct audit_event {
+	const char *method, *name, *object;
+	const char *before, *after;
+	const char *code, *message;
+	const char *user;
+	unsigned uid;
+	pid_t pid;
+};
+void event_audit(struct daemon *daemon, const struct audit_event *audit);
 /* Those of the list that say that a file of ours was damaged. */
 void event_damage(struct daemon *daemon, const struct kp_diag *diag);
 

@@ -89,7 +89,7 @@ void log_line(struct log *log, enum log_level level, const char *format, ...)
 	char line[LINE_BYTES];
 	va_list arguments;
 
-	if (level > log->level)
+	if (level > log->level && level != LOG_AUDIT)
 		return;
 	va_start(arguments, format);
 	int n = vsnprintf(message, sizeof(message), format, arguments);

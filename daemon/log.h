@@ -9,7 +9,13 @@
 #include "lib/base/diag.h"
 
 /* The numbers are those of syslog(3), which the journal reads as "<3>". */
-enum log_level { LOG_ERROR = 3, LOG_WARNING = 4, LOG_INFO = 6, LOG_DEBUG = 7 };
+enum log_level {
+	LOG_ERROR = 3,
+	LOG_WARNING = 4,
+	LOG_AUDIT = 5, /* daemon/audit.h; written whatever the level is */
+	LOG_INFO = 6,
+	LOG_DEBUG = 7,
+};
 
 struct log {
 	enum log_level level; /* what is less urgent is left out */

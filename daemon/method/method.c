@@ -86,6 +86,19 @@ static int check_role(
 		&(struct role_held){call_role(call), call_uid(call)}, method->role, diag);
 }
 
+/* What cannot be accounted for is not done. */
+static int audit(struct daemon *daemon, struct call *call, const struct method *method,
+	struct kp_diag *diag)
+{
+	const struct audit_who who = {call_uid(call), call_pid(call)};
+
+	if (!audit_is_of(method->name))
+		return 0;
+	struct audit *made = audit_new(daemon, method->name, call_parameters(call), &who);
+	call_audit(call, made);
+	return made ? 0 : kp_diag_no_memory(diag);
+}
+
 static void run_ours(
 	struct daemon *daemon, struct call *call, const struct method *method)
 {
@@ -94,12 +107,15 @@ static void run_ours(
 
 	if (row)
 		call_count(call, &row->count);
-	if (check_role(method, call, &diag) < 0 ||
+	if (audit(daemon, call, method, &diag) < 0 ||
+		check_role(method, call, &diag) < 0 ||
 		idl_check_call(daemon->idl, method->name, call_parameters(call), &diag) <
 			0)
 		call_fail(call, &diag, NULL);
-	else
+	else {
+		call_changes(call);
 		method->run(daemon, call);
+	}
 }
 
 void method_run(struct daemon *daemon, struct call *call, const char *method)

@@ -56,6 +56,8 @@ const json_t *call_parameters(const struct call *call);
 bool call_wants_more(const struct call *call);
 enum role call_role(const struct call *call);
 unsigned call_uid(const struct call *call);
+/* Where it changes something: right before it does (see audit_before). */
+void call_changes(struct call *call);
 /* Of the client, borrowed; -1 when it has gone. */
 int call_socket(const struct call *call);
 

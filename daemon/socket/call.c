@@ -17,7 +17,9 @@ struct call {
 	bool more, oneway;
 	enum role role;
 	unsigned uid;
-	uint64_t *count; /* of calls of its method, or NULL */
+	pid_t pid;
+	struct audit *audit; /* or NULL */
+	uint64_t *count;     /* of calls of its method, or NULL */
 	void (*gone)(void *context);
 	void (*drained)(void *context);
 	void *gone_context;
@@ -35,9 +37,27 @@ struct call *call_new(
 		.oneway = message->oneway,
 		.role = client_role(client),
 		.uid = client_uid(client),
+		.pid = client_pid(client),
 		.fds = *fds};
 	fds->count = 0;
 	return call;
+}
+
+void call_audit(struct call *call, struct audit *audit)
+{
+	call->audit = audit;
+}
+
+void call_changes(struct call *call)
+{
+	if (call->audit)
+		audit_before(call->audit);
+}
+
+static void end_audit(struct call *call, const struct kp_diag *refusal)
+{
+	audit_end(call->audit, refusal);
+	call->audit = NULL;
 }
 
 static void call_free(struct call *call)
@@ -49,10 +69,14 @@ static void call_free(struct call *call)
 
 void call_leave(struct call *call)
 {
+	struct kp_diag diag;
+
 	call->client = NULL;
 	if (!call->gone)
 		return;
 	call->gone(call->gone_context);
+	kp_diag_set(&diag, "disconnected", NULL, "the client left before it was done");
+	end_audit(call, &diag);
 	call_free(call);
 }
 
@@ -75,6 +99,11 @@ bool call_wants_more(const struct call *call)
 enum role call_role(const struct call *call)
 {
 	return call->role;
+}
+
+pid_t call_pid(const struct call *call)
+{
+	return call->pid;
 }
 
 unsigned call_uid(const struct call *call)
@@ -127,6 +156,8 @@ static void finish(struct call *call, char *message, size_t size)
 	struct client *client = call->client;
 
 	call->gone = NULL;
+	/* Whoever reads the reply finds the account of it. */
+	end_audit(call, NULL);
 	send_message(call, message, size);
 	if (client)
 		client_answered(client);
@@ -235,6 +266,7 @@ void call_fail(struct call *call, const struct kp_diag *diag, const char *neares
 	json_t *parameters = kp_diag_json(diag);
 	char offered[KP_TEXT_OFFER];
 
+	end_audit(call, diag);
 	if (!nearest)
 		nearest = kp_text_offered(diag->message, offered, sizeof(offered));
 	if (parameters && has_nearest(error) &&

@@ -35,6 +35,7 @@ struct client {
 	int events; /* that are polled for */
 	enum role role;
 	unsigned uid;
+	pid_t pid;
 	uint64_t heard_ms; /* when it last sent something; at first: when it came */
 	bool refused;
 	struct kp_diag refusal;
@@ -64,6 +65,11 @@ enum role client_role(const struct client *client)
 unsigned client_uid(const struct client *client)
 {
 	return client->uid;
+}
+
+pid_t client_pid(const struct client *client)
+{
+	return client->pid;
 }
 
 struct daemon *client_daemon(const struct client *client)
@@ -413,6 +419,7 @@ struct client *client_new(struct daemon *daemon, const struct client_options *op
 	client->fd = options->fd;
 	client->role = options->role;
 	client->uid = options->uid;
+	client->pid = options->pid;
 	client->heard_ms = uv_now(&daemon->loop);
 	client->closed = options->closed;
 	client->context = options->context;

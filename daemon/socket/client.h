@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "daemon/method/method.h"
 #include "daemon/socket/role.h"
@@ -20,6 +21,7 @@ struct client_options {
 	int fd; /* connected, non-blocking; taken */
 	enum role role;
 	unsigned uid;
+	pid_t pid; /* of who connected; 0: not known */
 	/* Not NULL: the first call is answered with this, then the connection ends. */
 	const struct kp_diag *refusal;
 	/* The connection is closed; the client is freed a little later. */
@@ -51,6 +53,7 @@ void client_answered(struct client *client);
 
 enum role client_role(const struct client *client);
 unsigned client_uid(const struct client *client);
+pid_t client_pid(const struct client *client);
 int client_socket(const struct client *client); /* borrowed */
 /* When it last sent something (of uv_now); UINT64_MAX while it waits for a reply. */
 uint64_t client_silent_since(const struct client *client);

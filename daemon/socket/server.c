@@ -71,6 +71,7 @@ static int judge(struct server *server, int fd, struct client_options *options,
 		return -1;
 	int result = role_of(&server->policy, &peer, &options->role, diag);
 	options->uid = peer.uid;
+	options->pid = peer.pid;
 	peer_finish(&peer);
 	if (result < 0 || room_has_place(room, options->role, options->uid, diag) == 0)
 		return result;

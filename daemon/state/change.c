@@ -115,8 +115,8 @@ static void tell_others(
 }
 
 /* One that changes nothing must hold, too, whatever went wrong before. */
-static int enforce(struct daemon *daemon, const struct call *call, struct wish *wish,
-	struct kp_diag *diag)
+static int enforce(
+	struct daemon *daemon, struct call *call, struct wish *wish, struct kp_diag *diag)
 {
 	if (!wish->changed && !daemon->is_behind) {
 		kp_decisions_finish(&wish->next);
@@ -128,6 +128,7 @@ static int enforce(struct daemon *daemon, const struct call *call, struct wish *
 		kp_decisions_finish(&wish->next);
 		return kp_diag_rename(diag, wish->name);
 	}
+	call_changes(call);
 	event_cause_begin(daemon, call_uid(call));
 	int result = decision_enforce(daemon, &wish->next, diag);
 	if (result == 0 && wish->changed)
