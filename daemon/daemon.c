@@ -10,6 +10,7 @@
 
 #include "daemon/application/attached.h"
 #include "daemon/application/control.h"
+#include "daemon/defaults.h"
 #include "daemon/devices.h"
 #include "daemon/event.h"
 #include "daemon/history/history.h"
@@ -445,6 +446,7 @@ int daemon_start(
 	if (result == 0) {
 		log_line(&daemon->log, LOG_INFO, "listening at %s",
 			server_path(daemon->server));
+		defaults_tell(options, &daemon->log);
 		service_is_ready(daemon->service);
 		return 0;
 	}

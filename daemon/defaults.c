@@ -3,8 +3,11 @@
 #include "daemon/defaults.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "daemon/log.h"
 #include "daemon/options.h"
+#include "lib/base/owned.h"
 #include "lib/base/place.h"
 
 enum {
@@ -83,4 +86,22 @@ int defaults_fill(struct options *options, struct kp_diag *diag)
 	if (!options->history_mib)
 		options->history_mib = HISTORY_MIB;
 	return result < 0 ? result : fill_dirs(options, diag);
+}
+
+void defaults_tell(const struct options *options, struct log *log)
+{
+	owned_text machines = kp_place_socket(true);
+
+	if (options->system || options->transient)
+		return;
+	if (kp_place_is_fleeting(options->state_dir))
+		log_line(log, LOG_WARNING,
+			"decisions are kept in %s, until the next boot at most: give "
+			"--state-dir",
+			options->state_dir);
+	if (machines && options->has_usual_socket && access(machines, F_OK) == 0)
+		log_line(log, LOG_WARNING,
+			"the plugind of the machine, at %s, is asked first: who is to "
+			"ask this one sets KPLUG_SOCKET=%s",
+			machines, options->socket);
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -179,23 +181,108 @@ START_TEST(directories_of_a_user_are_those_of_xdg)
 }
 END_TEST
 
-START_TEST(without_xdg_they_are_below_home_and_run_user)
+START_TEST(without_xdg_they_are_below_home)
 {
-	char runtime[64];
+	char expected[512];
 	unsetenv("XDG_STATE_HOME");
 	unsetenv("XDG_RUNTIME_DIR");
 	setenv("XDG_CACHE_HOME", "not/absolute", 1);
-	setenv("HOME", "/home/x", 1);
-	is(kp_place_state_dir(false), "/home/x/.local/state/kplug");
-	is(kp_place_cache_dir(false), "/home/x/.cache/kplug");
-	snprintf(runtime, sizeof(runtime), "/run/user/%u/kplug/plugind.sock",
-		(unsigned)geteuid());
-	is(kp_place_socket(false), runtime);
-	snprintf(runtime, sizeof(runtime), "/run/user/%u/kplug/plugins.d",
-		(unsigned)geteuid());
-	is(kp_place_runtime_layer(false), runtime);
+	setenv("HOME", root, 1);
+	snprintf(expected, sizeof(expected), "%s/.local/state/kplug", root);
+	is(kp_place_state_dir(false), expected);
+	snprintf(expected, sizeof(expected), "%s/.cache/kplug", root);
+	is(kp_place_cache_dir(false), expected);
 	unsetenv("XDG_CONFIG_HOME");
-	is(kp_place_config_file(false), "/home/x/.config/kplug/plugind.json");
+	snprintf(expected, sizeof(expected), "%s/.config/kplug/plugind.json", root);
+	is(kp_place_config_file(false), expected);
+}
+END_TEST
+
+enum { STRANGER = 61234 }; /* a user that has never logged in */
+
+/* A /tmp for this test alone, which begins as root; false where it may not have one. */
+static bool take_tmp(void)
+{
+	unsetenv("XDG_RUNTIME_DIR");
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("XDG_CACHE_HOME");
+	ck_assert_int_eq(rmdir(root), 0);
+	if (unshare(CLONE_NEWNS) == 0 &&
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+		mount("tmp", "/tmp", "tmpfs", 0, "mode=1777") == 0)
+		return true;
+	suite_skip("a user without a login", "only root can take a /tmp of its own");
+	return false;
+}
+
+START_TEST(who_has_not_logged_in_gets_a_runtime_directory_of_their_own)
+{
+	struct stat st;
+
+	if (!take_tmp())
+		return;
+	ck_assert_int_eq(seteuid(STRANGER), 0);
+	is(kp_place_socket(false), "/tmp/kplug-61234/plugind.sock");
+	is(kp_place_runtime_layer(false), "/tmp/kplug-61234/plugins.d");
+	ck_assert_int_eq(lstat("/tmp/kplug-61234", &st), 0);
+	ck_assert_uint_eq(st.st_uid, STRANGER);
+	ck_assert_uint_eq(st.st_mode, S_IFDIR | 0700);
+}
+END_TEST
+
+static void make_link(const char *path)
+{
+	ck_assert_int_eq(symlink(root, path), 0);
+}
+
+static void make_open(const char *path)
+{
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(chown(path, STRANGER, 0), 0);
+	ck_assert_int_eq(chmod(path, 0770), 0);
+}
+
+static void make_anothers(const char *path)
+{
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
+static void make_movable(const char *path)
+{
+	make_open(path);
+	ck_assert_int_eq(chmod(path, 0700), 0);
+	ck_assert_int_eq(chmod("/tmp", 0777), 0);
+}
+
+static void (*const prepared[])(const char *path) = {
+	make_link, make_open, make_anothers, make_movable};
+enum { PREPARED = sizeof(prepared) / sizeof(prepared[0]) };
+
+START_TEST(what_another_user_has_prepared_in_tmp_is_not_taken)
+{
+	if (!take_tmp())
+		return;
+	prepared[_i]("/tmp/kplug-61234");
+	ck_assert_int_eq(seteuid(STRANGER), 0);
+	is(kp_place_socket(false), "/run/user/61234/kplug/plugind.sock");
+}
+END_TEST
+
+static const char *const homes[] = {"/", "/nonexistent", "/proc/self", "/dev/null"};
+enum { HOMES = sizeof(homes) / sizeof(homes[0]) };
+
+START_TEST(without_a_home_to_write_in_state_and_cache_are_at_the_runtime_directory)
+{
+	if (!take_tmp())
+		return;
+	setenv("HOME", homes[_i], 1);
+	ck_assert_int_eq(seteuid(STRANGER), 0);
+	is(kp_place_state_dir(false), "/tmp/kplug-61234/state");
+	is(kp_place_cache_dir(false), "/tmp/kplug-61234/cache");
+	ck_assert(kp_place_is_fleeting("/tmp/kplug-61234/state"));
+	setenv("XDG_STATE_HOME", "/x", 1);
+	is(kp_place_state_dir(false), "/x/kplug");
+	ck_assert(!kp_place_is_fleeting("/x/kplug"));
 }
 END_TEST
 
@@ -239,7 +326,14 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, lowest_layer_is_beside_a_program_in_the_build_tree);
 	tcase_add_test(tcase, user_layer_lies_over_those_of_the_system);
 	tcase_add_test(tcase, directories_of_a_user_are_those_of_xdg);
-	tcase_add_test(tcase, without_xdg_they_are_below_home_and_run_user);
+	tcase_add_test(tcase, without_xdg_they_are_below_home);
+	tcase_add_test(
+		tcase, who_has_not_logged_in_gets_a_runtime_directory_of_their_own);
+	tcase_add_loop_test(
+		tcase, what_another_user_has_prepared_in_tmp_is_not_taken, 0, PREPARED);
+	tcase_add_loop_test(tcase,
+		without_a_home_to_write_in_state_and_cache_are_at_the_runtime_directory,
+		0, HOMES);
 	tcase_add_test(tcase, directories_of_the_system_are_fixed);
 	Suite *suite = suite_create("place");
 	suite_add_tcase(suite, tcase);

@@ -193,6 +193,21 @@ class Socket(Case):
         self.assertIn("set XDG_RUNTIME_DIR or give --socket", done.stderr)
         self.assertIn("for the socket", done.stderr)
 
+    def test_without_a_home_to_write_in_decisions_are_kept_until_the_next_boot_and_it_is_said(self):
+        daemon = self.stopped()
+        command = daemon.command()
+        for option in ("--state-dir", "--cache-dir"):
+            at = command.index(option)
+            del command[at : at + 2]
+        daemon.env.update(HOME="/dev/null", XDG_RUNTIME_DIR=os.path.join(daemon.place, "run"))
+        for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+            daemon.env.pop(name, None)
+        daemon.spawn(command)
+        state = os.path.join(daemon.place, "run", "kplug", "state")
+        told = f"decisions are kept in {state}, until the next boot"
+        wait_until(lambda: told in daemon.log(), told)
+        self.assertTrue(os.path.isdir(os.path.join(state, "store")))
+
     def test_the_layer_of_a_user_that_a_mask_until_logout_goes_to_is_theirs(self):
         daemon = self.stopped()
         base = daemon.command()

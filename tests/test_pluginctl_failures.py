@@ -129,7 +129,9 @@ class Failures(Case):
         self.assertIn(f"{fake.dir}/kplug/plugind.sock", text)
         self.assertIn("`plugind`, or that of the machine with `plugind --system`\n", text)
         text = self.complaint(call("list", env=environment(XDG_RUNTIME_DIR=None)), 3)
-        self.assertIn("XDG_RUNTIME_DIR is not set", text)
+        self.assertIn("XDG_RUNTIME_DIR is not set: ", text)
+        text = self.complaint(call("list", env=environment(XDG_RUNTIME_DIR="run")), 3)
+        self.assertIn("XDG_RUNTIME_DIR is not absolute: ", text)
 
     def test_status_with_wait_waits_for_the_socket_too(self):
         with Fake() as fake:

@@ -2,6 +2,8 @@
 /* Finds kplug's own files and directories, in the build tree and installed. */
 #include "lib/base/place.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "installed.h"
@@ -87,6 +90,11 @@ char *kp_place_find(const char *part)
 	return found ? found : installed(KP_PREFIX, part);
 }
 
+static bool can_write(const char *path)
+{
+	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+}
+
 /* The home directory, malloc'ed; NULL when there is none. */
 static char *home(void)
 {
@@ -115,14 +123,64 @@ static char *xdg(const char *variable, const char *preset, const char *rest)
 	return base ? text_new("%s/%s/kplug%s", base, preset, rest) : NULL;
 }
 
-/* Below the directory of what lasts as long as the user is logged in. */
+/* A directory in /tmp of this user's alone, which no other can move; made if need be. */
+static bool is_own(const char *path)
+{
+	struct stat st;
+
+	if (stat("/tmp", &st) < 0 || (!(st.st_mode & S_ISVTX) && (st.st_mode & 022)))
+		return false;
+	(void)mkdir(path, 0700);
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       (st.st_mode & 077) == 0;
+}
+
+/*
+ * Below the directory of what lasts as long as the user is logged in. Who has not
+ * logged in (cron, su, a container) has none, and gets one in /tmp; what another user
+ * has put there is not taken.
+ */
 static char *runtime(const char *rest)
 {
 	const char *named = secure_getenv("XDG_RUNTIME_DIR");
+	owned_text session = text_new("/run/user/%u", (unsigned)geteuid());
+	owned_text own = text_new("/tmp/kplug-%u", (unsigned)geteuid());
 
 	if (named && named[0] == '/')
 		return text_new("%s/kplug%s", named, rest);
-	return text_new("/run/user/%u/kplug%s", (unsigned)geteuid(), rest);
+	if (!session || !own)
+		return NULL;
+	if (geteuid() != 0 && !can_write(session) && is_own(own))
+		return text_new("%s%s", own, rest);
+	return text_new("%s/kplug%s", session, rest);
+}
+
+/* Whether this user can make `path`, or can write in it. */
+static bool can_be_made(const char *path)
+{
+	owned_text nearest = strdup(path);
+
+	while (nearest && !can_write(nearest)) {
+		if (errno != ENOENT || strcmp(nearest, "/") == 0)
+			return false;
+		cut(nearest);
+	}
+	return nearest != NULL;
+}
+
+/*
+ * As xdg(); a user without a home, or with one that nothing can be written in (the / of
+ * a container's user without a name), has `rest` below the runtime directory.
+ */
+static char *kept(const char *variable, const char *preset, const char *rest)
+{
+	const char *named = secure_getenv(variable);
+	char *usual = xdg(variable, preset, "");
+
+	if (usual && ((named && named[0] == '/') || can_be_made(usual)))
+		return usual;
+	free(usual);
+	return runtime(rest);
 }
 
 char *kp_place_runtime_layer(bool system)
@@ -172,12 +230,19 @@ char *kp_place_library_dir(void)
 char *kp_place_state_dir(bool system)
 {
 	return system ? strdup("/var/lib/kplug")
-		      : xdg("XDG_STATE_HOME", ".local/state", "");
+		      : kept("XDG_STATE_HOME", ".local/state", "/state");
+}
+
+bool kp_place_is_fleeting(const char *directory)
+{
+	owned_text below = runtime("/");
+	return below && strncmp(directory, below, strlen(below)) == 0;
 }
 
 char *kp_place_cache_dir(bool system)
 {
-	return system ? strdup("/var/cache/kplug") : xdg("XDG_CACHE_HOME", ".cache", "");
+	return system ? strdup("/var/cache/kplug")
+		      : kept("XDG_CACHE_HOME", ".cache", "/cache");
 }
 
 char *kp_place_socket(bool system)

@@ -28,7 +28,9 @@ void kp_place_free(char **list);
 
 /*
  * The layer that lasts until the next boot: /run/kplug/plugins.d; a user's is
- * $XDG_RUNTIME_DIR/kplug/plugins.d. malloc'ed; NULL when memory is exhausted.
+ * $XDG_RUNTIME_DIR/kplug/plugins.d. Without XDG_RUNTIME_DIR a user's is below
+ * /run/user/UID/kplug, and where no login has made that, below /tmp/kplug-UID, which
+ * is made here. malloc'ed; NULL when memory is exhausted.
  */
 char *kp_place_runtime_layer(bool system);
 
@@ -40,13 +42,15 @@ char *kp_place_library_dir(void);
 
 /*
  * State, cache, socket and the daemon's configuration file for the system, else by
- * XDG; without XDG_RUNTIME_DIR what is there is below /run/user/UID. malloc'ed; NULL
- * when memory is exhausted or, but for the socket, when the user has no home
- * directory.
+ * XDG, the socket beside the runtime layer; state and cache too, where the user has no
+ * home directory that can be written in. malloc'ed; NULL when memory is exhausted or,
+ * of the configuration file, when the user has no home directory.
  */
 char *kp_place_state_dir(bool system);
 char *kp_place_cache_dir(bool system);
 char *kp_place_socket(bool system);
 char *kp_place_config_file(bool system);
+/* Whether a directory is there until logout or boot only: below a user's runtime one. */
+bool kp_place_is_fleeting(const char *directory);
 
 #endif

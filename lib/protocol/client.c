@@ -63,14 +63,16 @@ static int wrap(int fd, const char *path, int timeout_ms, struct kp_client **cli
 /* Nothing listens where it would: how to begin. */
 static int nobody(const char *tried, struct kp_diag *diag)
 {
-	bool has_place = secure_getenv("XDG_RUNTIME_DIR");
+	const char *place = secure_getenv("XDG_RUNTIME_DIR");
+	const char *lack = !place ? "not set" : place[0] != '/' ? "not absolute" : NULL;
+
 	return kp_diag_set(diag, "no_daemon", "plugind",
 		"no plugind listens at %s; start a private one with `plugind`, or that "
-		"of the machine with `plugind --system`%s",
-		tried,
-		has_place ? ""
-			  : "; XDG_RUNTIME_DIR is not set, so that a private one was "
-			    "looked for below /run/user");
+		"of the machine with `plugind --system`%s%s%s",
+		tried, lack ? "; XDG_RUNTIME_DIR is " : "", lack ? lack : "",
+		lack ? ": a private one that was started where it is, in a login "
+		       "session, listens elsewhere"
+		     : "");
 }
 
 /* The one place that somebody named. */
