@@ -25,3 +25,12 @@ void suite_skip(const char *what, const char *reason)
 	if (n > 0 && write(STDOUT_FILENO, line, strlen(line)) < 0)
 		perror(what);
 }
+
+bool suite_is_threaded(void)
+{
+#ifdef __SANITIZE_THREAD__
+	return true;
+#else
+	return false;
+#endif
+}

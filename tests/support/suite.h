@@ -4,6 +4,7 @@
 #define KP_TESTS_SUPPORT_SUITE_H
 
 #include <check.h>
+#include <stdbool.h>
 
 /* Runs and frees the suite; the exit status of main. */
 int suite_run(Suite *suite);
@@ -13,5 +14,8 @@ int suite_run(Suite *suite);
  * a test; told again, it counts once.
  */
 void suite_skip(const char *what, const char *reason);
+
+/* Does ThreadSanitizer watch? Some things it cannot follow. */
+bool suite_is_threaded(void);
 
 #endif
