@@ -261,7 +261,8 @@ END_TEST
 
 START_TEST(a_handler_that_mends_it_leaves_no_stamp)
 {
-	install(SIGSEGV, (struct sigaction){.sa_handler = look}, 0);
+	install(SIGSEGV, (struct sigaction){.sa_handler = look, .sa_flags = SA_ONSTACK},
+		0);
 	begin();
 	struct kp_slot *slot = kp_thread_mine();
 	slot->kernel = kp_slot_kernel(5, 7);
