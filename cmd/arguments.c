@@ -197,8 +197,10 @@ static int check_words(const struct arguments *arguments, struct kp_diag *diag)
 			command->args);
 	if (arguments->n_words > command->most)
 		return kp_diag_set(diag, "unexpected_argument",
-			arguments->words[command->most], "unexpected argument %s",
-			arguments->words[command->most]);
+			arguments->words[command->most],
+			"unexpected argument %s; usage: pluginctl %s%s%s",
+			arguments->words[command->most], command->name,
+			command->args[0] ? " " : "", command->args);
 	for (size_t i = 0; i < arguments->n_words && !command->takes_empty; i++)
 		if (!*arguments->words[i])
 			return kp_diag_set(diag, "empty_value", command->name,

@@ -3,7 +3,9 @@
 #include "cmd/command.h"
 
 #include <string.h>
+#include <strings.h>
 
+#include "lib/base/owned.h"
 #include "lib/base/text.h"
 
 const struct command *const commands[] = {
@@ -61,9 +63,41 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
+/* What people who come from other tools type first, and the command that does it. */
+static const struct {
+	const char *word, *command;
+} elsewhere[] = {
+	{"add", "install"},
+	{"blacklist", "disable"},
+	{"delete", "uninstall"},
+	{"describe", "info"},
+	{"events", "monitor"},
+	{"explain", "why"},
+	{"inspect", "info"},
+	{"ls", "list"},
+	{"modinfo", "info"},
+	{"plugins", "list"},
+	{"purge", "uninstall"},
+	{"remove", "uninstall"},
+	{"rescan", "reload"},
+	{"restart", "reload"},
+	{"rm", "uninstall"},
+	{"show", "info"},
+	{"test", "verify"},
+	{"tail", "monitor"},
+	{"top", "clients"},
+	{"undo", "rollback"},
+	{"update", "install"},
+	{"upgrade", "install"},
+	{"watch", "monitor"},
+};
+
 const char *command_nearest(const char *name)
 {
 	const char *names[COMMANDS];
+	for (size_t i = 0; i < KP_COUNT(elsewhere); i++)
+		if (strcasecmp(elsewhere[i].word, name) == 0)
+			return elsewhere[i].command;
 	for (size_t i = 0; i < COMMANDS; i++)
 		names[i] = commands[i]->name;
 	return kp_text_nearest(name, names, COMMANDS);

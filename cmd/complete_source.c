@@ -66,9 +66,29 @@ static int offer_plugins(struct session *session, const struct typed *typed)
 	return offer_members(session, typed, "List", "plugins", "name", "state");
 }
 
+static bool is_of(const json_t *kernel, const char *operation)
+{
+	return operation && field_is(kernel, "operation", operation);
+}
+
+/* Where the line has named an operation, its kernels alone. */
 static int offer_kernels(struct session *session, const struct typed *typed)
 {
-	return offer_members(session, typed, "Kernels", "kernels", "kernel", "operation");
+	owned_json *reply = NULL;
+	int status = ask(session, "Kernels", "kernels", json_object(), &reply);
+	const json_t *kernels = json_object_get(reply, "kernels");
+	size_t count = json_array_size(kernels);
+	bool named = false;
+
+	for (size_t i = 0; i < count && !named; i++)
+		named = is_of(json_array_get(kernels, i), typed->first);
+	for (size_t i = 0; i < count; i++) {
+		const json_t *kernel = json_array_get(kernels, i);
+		if (!named || is_of(kernel, typed->first))
+			complete_offer(session, typed, field_text(kernel, "kernel", ""),
+				field_text(kernel, "operation", ""));
+	}
+	return status;
 }
 
 /* Kernels once there is a slash: else they would hide the plugins. */

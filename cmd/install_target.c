@@ -28,9 +28,11 @@ static int open_made(struct session *session, const char *path, int *fd)
 	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*fd >= 0 && faccessat(*fd, ".", W_OK, AT_EACCESS) == 0)
 		return KP_EXIT_OK;
+	int error = errno;
 	return output_refuse(&session->output,
-		errno == EACCES || errno == EROFS ? "not_permitted" : "write_failed",
-		path, "cannot write in %s: %s", path, strerror(errno));
+		error == EACCES || error == EROFS ? "not_permitted" : "write_failed",
+		path, "cannot write in %s: %s%s", path, strerror(error),
+		layer_remedy(error));
 }
 
 /* That of plugind; a user's own where it is that of all, or not to be written. */

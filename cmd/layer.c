@@ -59,12 +59,19 @@ int layer_find(
 	return KP_EXIT_OK;
 }
 
+const char *layer_remedy(int error)
+{
+	return (error == EACCES || error == EPERM) && geteuid() != 0
+		       ? "; root may: what is there holds for all users of the machine"
+		       : "";
+}
+
 int layer_fail(struct session *session, const struct layer *layer, const char *verb,
 	const char *file)
 {
 	int error = errno;
 	bool denied = error == EACCES || error == EPERM || error == EROFS;
 	return output_refuse(&session->output, denied ? "not_permitted" : "write_failed",
-		layer->dir, "cannot %s %s in %s: %s", verb, file, layer->dir,
-		strerror(error));
+		layer->dir, "cannot %s %s in %s: %s%s", verb, file, layer->dir,
+		strerror(error), layer_remedy(error));
 }

@@ -24,6 +24,8 @@ void layer_finish(struct layer *layer);
 int layer_find(struct session *session, const char *name, bool runtime,
 	struct layer *layer) __attribute__((warn_unused_result));
 
+/* What to do where `error` keeps a user from writing: the end of a sentence, or "". */
+const char *layer_remedy(int error);
 /* errno as a failure about a file of the layer: "cannot VERB FILE in DIR". */
 int layer_fail(struct session *session, const struct layer *layer, const char *verb,
 	const char *file);

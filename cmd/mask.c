@@ -186,10 +186,9 @@ static int run_unmask(struct session *session)
 		if (unlinkat(dir, place.file, 0) < 0)
 			return layer_fail(session, &place.layer, "remove", place.file);
 		return report(session, name, &place, true, false);
-	case ENTRY_OTHER:
-		return occupied(session, &place);
 	case ENTRY_UNREADABLE:
 		return layer_fail(session, &place.layer, "look for", place.file);
+	case ENTRY_OTHER:
 	case ENTRY_NONE:
 		break;
 	}

@@ -135,6 +135,8 @@ static const struct {
 	{"REFERENCE", "reference"},
 	{"M", "m"},
 	{"zzz", NULL},
+	{"better", NULL},
+	{"trip", NULL},
 	{"x", NULL},
 	{"", NULL},
 	{"quaternion", NULL},

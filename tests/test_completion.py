@@ -68,6 +68,17 @@ class Offers(Scene):
         self.assertEqual(self.offers("list", "--family", ""), ["elementwise"])
         self.assertEqual(self.offers("pin", SQUARE, "slow/"), ["slow/square"])
 
+    def test_kernels_are_those_of_the_operation_that_the_line_has_named(self):
+        other = "norm/softmax"
+        self.daemon.add("soft", [kernel("k", other, signatures=["x=f32,y=f32"])])
+        self.daemon.call("Reload")
+        self.daemon.settle()
+        self.addCleanup(self.daemon.call, "Reload")
+        self.addCleanup(self.daemon.remove, "soft")
+        self.assertEqual(self.offers("pin", other, ""), ["soft/k"])
+        self.assertNotIn("soft/k", self.offers("verify", SQUARE, "--kernel", ""))
+        self.assertIn("soft/k", self.offers("pin", "no/operation", ""))
+
     def test_states_also_behind_an_equals_sign(self):
         self.assertEqual(self.offers("list", "--state", "m"), ["masked", "missing"])
         self.assertEqual(self.offers("list", "--state=dis"), ["--state=disabled"])

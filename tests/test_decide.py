@@ -245,6 +245,8 @@ class Disabled(Case):
             ("Select", {"request": {"operation": SQUARE, "override": "bets"}}, "best"),
             ("Select", {"request": {"operation": SQUARE, "override": "c/bets"}}, None),
             ("Explain", {"request": {"operation": "elementwise/sqare"}}, SQUARE),
+            ("Explain", {"request": {"operation": "Square"}}, SQUARE),
+            ("Select", {"request": {"operation": "squares"}}, None),
         ]:
             with self.subTest(method=method, parameters=parameters):
                 with self.assertRaises(VarlinkError) as caught:

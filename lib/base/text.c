@@ -197,7 +197,8 @@ const char *kp_text_nearest(const char *wanted, const char *const *names, size_t
 {
 	const char *nearest = NULL;
 	size_t length = strlen(wanted);
-	size_t limit = length / 3 + 1;
+	/* Two slips in a short name; more are another name. */
+	size_t limit = length / 3 + (length < 6);
 	size_t best = limit + 1;
 	for (size_t i = 0; i < count; i++) {
 		size_t d = kp_text_distance(wanted, names[i]);

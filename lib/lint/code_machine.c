@@ -62,7 +62,7 @@ static const struct kp_code rows[] = {
 	{"gpu_lost", KP_SEVERITY_WARNING, "A GPU has fallen off the bus.",
 		"See the kernel's log (dmesg); the machine needs a boot or the GPU a "
 		"service."},
-	{"group_missing", KP_SEVERITY_WARNING,
+	{"group_missing", KP_SEVERITY_NOTE,
 		"You are not a member of the group kplug: you may look, but not change "
 		"anything.",
 		"usermod -aG kplug USER as root, then log in again."},

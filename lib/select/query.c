@@ -17,12 +17,20 @@ static bool is_mode_of(const char *operation, const char *family)
 	return strncasecmp(operation, family, length) == 0 && operation[length] == '/';
 }
 
+/* Is it one whose mode alone somebody typed? */
+static bool has_mode(const char *operation, const char *mode)
+{
+	const char *slash = strchr(operation, '/');
+	return slash && strcasecmp(slash + 1, mode) == 0;
+}
+
 static int unknown_operation(
 	const struct kp_table *table, const char *operation, struct kp_diag *diag)
 {
 	size_t count = kp_table_count(table, KP_SECTION_OPERATIONS);
 	const char *names[NAMES_OFFERED];
 	char text[KP_TEXT_OFFER] = "";
+	const char *meant = NULL;
 	size_t n = 0;
 	size_t used = 0;
 
@@ -32,6 +40,8 @@ static int unknown_operation(
 				  KP_OPERATION_NAME));
 		if (n < NAMES_OFFERED)
 			names[n++] = name;
+		if (has_mode(name, operation))
+			meant = name;
 		if (is_mode_of(name, operation))
 			used = kp_text_add(
 				text, sizeof(text), used, "%s%s", used ? ", " : "", name);
@@ -41,7 +51,8 @@ static int unknown_operation(
 			"%s is a family: %s", operation, text);
 	return kp_diag_set(diag, "unknown_operation", operation,
 		"no kernel and no family has the operation %s%s", operation,
-		kp_text_offer(operation, names, n, NULL, text));
+		meant ? kp_text_meant(meant, text)
+		      : kp_text_offer(operation, names, n, NULL, text));
 }
 
 /* "plugin" or "plugin/kernel"; names that are not there leave nothing out. */
