@@ -175,7 +175,15 @@ $(BUILD)/gen/version: FORCE
 # and where this build will be installed.
 keep_if_same = @mkdir -p $(@D); printf '%s\n' $(1) >$@.new; \
 	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+# Where a first build cannot begin, that is said, not by whichever part fails first.
 $(BUILD)/flags: FORCE
+	@[ -f $@ ] || { lack=; for tool in $(firstword $(CC)) $(PKG_CONFIG) python3; do \
+		command -v $$tool >/dev/null || lack="$$lack $$tool"; done; \
+		for library in libuv jansson libelf nettle; do \
+		$(PKG_CONFIG) --exists $$library 2>/dev/null || lack="$$lack $$library"; done; \
+		[ -z "$$lack" ] || { echo "kplug: not found:$$lack" >&2; \
+		echo "kplug: \`make setup\` installs what the build needs (on Debian:" \
+			"$(BUILD_PACKAGES))" >&2; exit 1; }; }
 	$(call keep_if_same,'CC=$(CC)' 'CFLAGS=$(CFLAGS)' 'CPPFLAGS=$(CPPFLAGS)' \
 		'SANITIZE=$(SANITIZE)')
 $(BUILD)/gen/installed.h: FORCE
@@ -293,7 +301,7 @@ $(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/targets/%.o $(call objects,tests/fuz
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
 # ---- set-up -----------------------------------------------------------------
-setup:
+setup: ## install the packages that the build needs (Debian; root, or by sudo -n)
 	@sh tests/setup $(BUILD_PACKAGES)
 setup-check:
 	@sh tests/setup $(TEST_PACKAGES)
@@ -510,10 +518,14 @@ uninstall: ## remove what install put there
 	rm -f $(D)$(datadir)/bash-completion/completions/pluginctl \
 		$(D)$(datadir)/zsh/site-functions/_pluginctl \
 		$(D)$(datadir)/fish/vendor_completions.d/pluginctl.fish
-	-rmdir $(COMPLETION:%=$(D)$(datadir)/%) 2>/dev/null
-	-rmdir $(D)$(unitdir) $(D)$(prefix)/lib/systemd $(D)$(sysusersdir) $(D)$(tmpfilesdir) \
-		$(D)$(libdir)/pkgconfig $(D)$(kplugdir)/plugins $(D)$(kplugdir)/plugins.d $(D)$(kplugdir) \
-		$(D)$(sysconfdir)/kplug/plugins.d $(D)$(sysconfdir)/kplug 2>/dev/null
+	@rmdir $(COMPLETION:%=$(D)$(datadir)/%) 2>/dev/null || :
+	@rmdir $(D)$(unitdir) $(D)$(prefix)/lib/systemd $(D)$(sysusersdir) $(D)$(tmpfilesdir) \
+		$(D)$(libdir)/pkgconfig $(D)$(kplugdir)/plugins $(D)$(kplugdir)/plugins.d \
+		$(D)$(kplugdir) $(D)$(sysconfdir)/kplug/plugins.d $(D)$(sysconfdir)/kplug \
+		2>/dev/null || :
+	@for left in $(D)$(kplugdir)/plugins $(D)$(sysconfdir)/kplug $(D)/var/lib/kplug \
+		$(D)/var/cache/kplug; do [ ! -e $$left ] || \
+		echo "kplug: $$left stays: others have put something there"; done
 
 # ---- archives ---------------------------------------------------------------
 # The same bytes for the same files, whoever makes it, wherever and when. An archive has no

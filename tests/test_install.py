@@ -49,6 +49,21 @@ class Install(unittest.TestCase):
         done = make(self.build, "install", f"DESTDIR={self.root}", *words)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_what_a_first_build_lacks_is_named_with_what_installs_it(self):
+        with tempfile.TemporaryDirectory() as tools:
+            for tool in ("make", "sh", "mkdir", "cmp", "mv", "rm", "cat", "find", "echo"):
+                os.symlink(shutil.which(tool), os.path.join(tools, tool))
+            build = os.path.join(self.place.name, "first")
+            done = subprocess.run(
+                ["make", "-s", "-C", os.path.dirname(HERE), f"BUILD={build}",
+                 os.path.join(build, "obj/daemon/main.o")],
+                capture_output=True, text=True, env={"PATH": tools}, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("kplug: not found: cc pkg-config python3 libuv jansson", done.stderr)
+        self.assertIn("`make setup` installs", done.stderr)
+        self.assertIn("libjansson-dev", done.stderr)
+        self.assertNotIn("No such file", done.stderr)
+
     def test_every_part_is_where_the_readme_says(self):
         self.install("prefix=/opt/kplug", "sysconfdir=/opt/etc")
         found = set(files_below(self.root))
@@ -131,7 +146,9 @@ class Install(unittest.TestCase):
         own = os.path.join(self.root, "usr/local/lib/kplug/plugins/own.so")
         with open(own, "w", encoding="utf-8") as file:
             file.write("not ours")
-        make(self.build, "uninstall", f"DESTDIR={self.root}")
+        done = make(self.build, "uninstall", f"DESTDIR={self.root}")
+        self.assertIn("usr/local/lib/kplug/plugins stays", done.stdout)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(files_below(self.root), ["usr/local/lib/kplug/plugins/own.so"])
 
     def test_what_is_installed_finds_its_parts(self):
