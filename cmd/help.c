@@ -194,7 +194,8 @@ int help_one(const struct output *output, const struct command *command)
 int help_version(const struct output *output)
 {
 	if (output->json)
-		return print_json(output, json_pack("{s:s}", "version", kp_build_version));
+		return print_json(
+			output, json_pack("{s:s}", "version", kp_build_version));
 	output_line(output, TONE_PLAIN, "pluginctl %s", kp_build_version);
 	return KP_EXIT_OK;
 }

@@ -149,7 +149,8 @@ static void go_deep(int number)
 static void handle_deep(void)
 {
 	const size_t guard = 1 << 16, bytes = 8 << 10;
-	char *map = mmap(NULL, guard + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *map =
+		mmap(NULL, guard + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const stack_t small = {.ss_sp = map + guard, .ss_size = bytes};
 
 	if (mprotect(map + guard, bytes, PROT_READ | PROT_WRITE) < 0 ||

@@ -242,8 +242,10 @@ void attached_close(struct attached *attached)
 	if (!attached || attached->closing)
 		return;
 	attached->closing = true;
-	while (attached->first)
-		application_leave(attached->first);
+	for (struct application *at = attached->first, *next; at; at = next) {
+		next = at->next;
+		application_leave(at);
+	}
 	uv_close((uv_handle_t *)&attached->push, NULL);
 	uv_close((uv_handle_t *)&attached->linger, NULL);
 }

@@ -40,9 +40,9 @@ static json_t *method_json(const struct bench_plan *plan)
 json_t *bench_head_json(const struct bench_plan *plan, const struct kp_platform *platform,
 	const json_t *parameters, int64_t when)
 {
-	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:i, s:o}", "version", kp_build_version,
-		"when", (json_int_t)when, "families", families_json(plan), "platform",
-		machine_json(platform), "method", method_json(plan), "threads",
-		plan->threads > 0 ? (int)plan->threads : 1, "request",
-		kp_json_or_null(parameters));
+	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:i, s:o}", "version",
+		kp_build_version, "when", (json_int_t)when, "families",
+		families_json(plan), "platform", machine_json(platform), "method",
+		method_json(plan), "threads", plan->threads > 0 ? (int)plan->threads : 1,
+		"request", kp_json_or_null(parameters));
 }
