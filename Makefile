@@ -40,7 +40,8 @@ TEST_PACKAGES  := $(BUILD_PACKAGES) $(DEB_PACKAGES) lintian check python3-jsonsc
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	qemu-user strace util-linux procps systemd dbus zsh fish python3-numpy python3-pip \
 	python3-setuptools python3-wheel mypy $(if $(shell command -v rustc),,rustc)
-LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck
+LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck \
+	pyflakes3
 FRESH_PACKAGES := debootstrap
 FUZZ_PACKAGES  := $(TEST_PACKAGES) libclang-rt-14-dev
 BENCH_PACKAGES := redis-server gstreamer1.0-tools libgstreamer1.0-dev libopenblas0-pthread
@@ -560,11 +561,11 @@ deb: setup-deb dist ## Debian packages in build/deb/, that of cuda where nvcc is
 	@cd $(DEB) && ls *.deb
 
 # ---- hygiene ----------------------------------------------------------------
-C_FILES      = $(shell git ls-files '*.c' '*.h')
-lint: setup-lint ## headers alone, include direction, clang-tidy, cppcheck, shellcheck, sizes
+C_FILES      = $(shell git ls-files '*.c' '*.h' '*.hpp' '*.cc' '*.cu')
+lint: setup-lint ## headers alone, include direction, sizes, clang-tidy, cppcheck, shellcheck, pyflakes
 	@$(MAKE) --no-print-directory $(BUILD)/gen/interface.inc $(BUILD)/gen/installed.h
 	@sh tests/lint $(BUILD)
-format: ## lay out all C files
+format: ## lay out all C and C++ files
 	clang-format -i $(C_FILES)
 clean: ## remove build/
 	rm -rf $(BUILD)

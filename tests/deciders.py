@@ -8,7 +8,7 @@ acknowledged last, or what was asked for after that and got no answer.
 import random
 import threading
 
-from harness import VarlinkError
+from varlink import VarlinkError
 
 REASONS = ["it crashes", "too slow", "wrong sums", ""]
 

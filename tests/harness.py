@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 
-from varlink import Client, VarlinkError  # VarlinkError is for those who import this
+from varlink import Client
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)

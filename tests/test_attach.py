@@ -8,7 +8,8 @@ import time
 import unittest
 
 from attached import SLOTS_BYTES, TOLD_BYTES, Application
-from harness import Daemon, VarlinkError, kernel, wait_until
+from harness import Daemon, kernel, wait_until
+from varlink import VarlinkError
 
 MANY = 1000
 

@@ -7,7 +7,8 @@ import re
 import shlex
 import unittest
 
-from harness import Daemon, VarlinkError, kernel
+from harness import Daemon, kernel
+from varlink import VarlinkError
 
 SQUARE = "elementwise/square"
 

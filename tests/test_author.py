@@ -11,7 +11,7 @@ import unittest
 
 import jsonschema
 
-from harness import BUILD, CRASH, PATIENCE_S, SANITIZER, Daemon, kernel, make_plugin, write
+from harness import BUILD, CRASH, PATIENCE_S, Daemon, make_plugin, write
 
 PLUGINCTL = os.path.join(BUILD, "pluginctl")
 OPERATIONS = sorted(

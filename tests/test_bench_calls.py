@@ -10,8 +10,9 @@ import unittest
 
 import jsonschema
 
-from harness import BUILD, Daemon, VarlinkError, children, wait_until
+from harness import BUILD, Daemon, children, wait_until
 from measuring import FAULTS, SQUARE, TIME_S, Measuring, place
+from varlink import VarlinkError
 
 
 class Requests(Measuring):

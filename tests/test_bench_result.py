@@ -10,8 +10,9 @@ import statistics
 import tempfile
 import unittest
 
-from harness import ROOT, Daemon, VarlinkError
+from harness import ROOT, Daemon
 from measuring import FAULTS, SQUARE, TIME_S, Measuring, place
+from varlink import VarlinkError
 
 REFERENCE = "reference/elementwise_square"
 

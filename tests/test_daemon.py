@@ -11,7 +11,8 @@ import stat
 import subprocess
 import unittest
 
-from harness import HANG, PATIENCE_S, Daemon, VarlinkError, children, is_alive, kernel, wait_until, write
+from harness import HANG, PATIENCE_S, Daemon, children, is_alive, kernel, wait_until, write
+from varlink import VarlinkError
 
 PLUGIND = 0  # index of the program in Daemon.command()
 

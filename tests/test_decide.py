@@ -6,7 +6,8 @@ import shutil
 import threading
 import unittest
 
-from harness import HANG, Daemon, VarlinkError, kernel, wait_until
+from harness import HANG, Daemon, kernel, wait_until
+from varlink import VarlinkError
 
 SQUARE = "elementwise/square"
 

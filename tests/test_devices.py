@@ -15,7 +15,8 @@ from gpus import (
     put,
     remove_gpu,
 )
-from harness import VarlinkError, children, kernel, wait_until
+from harness import children, kernel, wait_until
+from varlink import VarlinkError
 
 GIB = 1 << 30
 

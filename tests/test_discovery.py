@@ -9,19 +9,8 @@ import signal
 import socket
 import unittest
 
-from harness import (
-    BUILD,
-    CRASH,
-    EXIT,
-    HANG,
-    LONG,
-    Daemon,
-    VarlinkError,
-    kernel,
-    make_plugin,
-    wait_until,
-    write,
-)
+from harness import BUILD, CRASH, EXIT, HANG, LONG, Daemon, kernel, make_plugin, wait_until, write
+from varlink import VarlinkError
 
 SQUARE = "elementwise/square"
 

@@ -8,7 +8,8 @@ import shutil
 import unittest
 
 import jsonschema
-from harness import BUILD, Daemon, VarlinkError, kernel
+from harness import BUILD, Daemon, kernel
+from varlink import VarlinkError
 
 
 class Fingerprint(unittest.TestCase):

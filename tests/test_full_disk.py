@@ -6,7 +6,8 @@ import subprocess
 import time
 import unittest
 
-from harness import Daemon, VarlinkError, wait_until
+from harness import Daemon, wait_until
+from varlink import VarlinkError
 
 ROOM = "3m"
 

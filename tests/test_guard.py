@@ -6,8 +6,9 @@ import os
 import unittest
 
 from application import Application
-from harness import BUILD, Daemon, VarlinkError, kernel, wait_until
+from harness import BUILD, Daemon, kernel, wait_until
 from pluginctl import as_nobody, call
+from varlink import VarlinkError
 
 SQUARE = "elementwise/square"
 REFERENCE = "reference/elementwise_square"

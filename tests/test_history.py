@@ -7,7 +7,8 @@ import time
 import unittest
 
 from application import Application
-from harness import Daemon, VarlinkError, kernel, wait_until
+from harness import Daemon, kernel, wait_until
+from varlink import VarlinkError
 
 SQUARE = "elementwise/square"
 BODY = """

@@ -6,7 +6,8 @@ import os
 import unittest
 
 from attached import Application
-from harness import Daemon, VarlinkError, kernel, wait_until
+from harness import Daemon, kernel, wait_until
+from varlink import VarlinkError
 
 
 class Incidents(unittest.TestCase):

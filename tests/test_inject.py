@@ -8,8 +8,9 @@ them in which that one fails. That it did is read from the trace.
 import os
 import unittest
 
-from harness import LONG, PATIENCE_S, SANITIZER, VarlinkError, wait_until
+from harness import LONG, PATIENCE_S, SANITIZER, wait_until
 from injecting import Place, Traced
+from varlink import VarlinkError
 
 CALLS = [
     "write", "fsync", "renameat", "linkat", "unlinkat", "ftruncate", "fchmod", "flock", "mkdir",

@@ -4,7 +4,8 @@
 import json
 import unittest
 
-from harness import Daemon, VarlinkError, install, kernel
+from harness import Daemon, install, kernel
+from varlink import VarlinkError
 
 GEMM = "gemm/mm"
 SIGNATURE = "a=f32,b=f32,c=f32"

@@ -12,8 +12,9 @@ import stat
 import tempfile
 import unittest
 
-from harness import CRASH, Daemon, VarlinkError, kernel, make_plugin, wait_until
+from harness import CRASH, Daemon, kernel, make_plugin, wait_until
 from pluginctl import as_nobody, call
+from varlink import VarlinkError
 
 SQUARE = "elementwise/square"
 

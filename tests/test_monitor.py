@@ -8,8 +8,8 @@ import socket
 import subprocess
 import unittest
 
-from harness import BUILD, CRASH, PATIENCE_S, Daemon, VarlinkError, kernel, wait_until
-from varlink import Client
+from harness import BUILD, CRASH, PATIENCE_S, Daemon, kernel, wait_until
+from varlink import Client, VarlinkError
 
 SQUARE = "elementwise/square"
 RING = 1024

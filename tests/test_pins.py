@@ -5,8 +5,9 @@ import json
 import os
 import unittest
 
-from harness import Daemon, VarlinkError, kernel, wait_until
+from harness import Daemon, kernel, wait_until
 from pluginctl import as_nobody, call
+from varlink import VarlinkError
 
 SQUARE = "elementwise/square"
 GEMM = "gemm/mm"

@@ -9,8 +9,8 @@ import struct
 import subprocess
 import unittest
 
-from harness import Daemon, VarlinkError, wait_until
-from varlink import Client
+from harness import Daemon, wait_until
+from varlink import Client, VarlinkError
 
 MANAGER = "org.kplug.Manager"
 SERVICE = "org.varlink.service"

@@ -7,7 +7,8 @@ import subprocess
 import unittest
 
 from crashing import ABORT, GOOD, ILL, SEGV, add_kernels, crasher, incidents, run, start
-from harness import BUILD, Daemon, VarlinkError, wait_until
+from harness import BUILD, Daemon, wait_until
+from varlink import VarlinkError
 
 OPERATION = "elementwise/square"
 NOBODY = 65534

@@ -5,7 +5,8 @@ import json
 import os
 import unittest
 
-from harness import Daemon, VarlinkError, kernel
+from harness import Daemon, kernel
+from varlink import VarlinkError
 
 SQUARE = "elementwise/square"
 

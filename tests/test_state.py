@@ -6,7 +6,8 @@ import os
 import time
 import unittest
 
-from harness import Daemon, VarlinkError, wait_until, write
+from harness import Daemon, wait_until, write
+from varlink import VarlinkError
 
 
 class Decisions(unittest.TestCase):

@@ -3,8 +3,9 @@
 
 import unittest
 
-from harness import SANITIZER, VarlinkError, wait_until
+from harness import SANITIZER, wait_until
 from measuring import FAULTS as MEASURED, SQUARE, place
+from varlink import VarlinkError
 from verifying import FAULTS, Verifying
 
 
