@@ -132,6 +132,19 @@ static void add_rolled_back(struct grid *grid, const json_t *list)
 	}
 }
 
+/* "12.3 MiB in 40 entries". */
+static void add_store(struct grid *grid, const json_t *store)
+{
+	if (!json_is_object(store))
+		return;
+	grid_pair(grid, "store", "%.1f MiB in %lld entries%s",
+		(double)field_int(store, "bytes") / (1 << 20),
+		(long long)field_int(store, "entries"),
+		json_is_true(json_object_get(store, "keeps_all"))
+			? ", of which none is removed until the damaged history is"
+			: "");
+}
+
 static const char *degraded_of(const json_t *reply)
 {
 	return json_is_true(json_object_get(reply, "degraded")) ? ", degraded" : "";
@@ -156,6 +169,7 @@ static int put_text(const struct session *session, const json_t *reply)
 	add_workers(&grid, json_object_get(reply, "workers"));
 	field_pair_list(&grid, "manifests", reply, "manifest_dirs");
 	field_pair_text(&grid, "libraries", reply, "plugin_dir");
+	add_store(&grid, json_object_get(reply, "store"));
 	add_platform(&grid, json_object_get(reply, "platform"));
 	add_guards(&grid, json_object_get(reply, "guards"));
 	add_rolled_back(&grid, json_object_get(reply, "rolled_back"));

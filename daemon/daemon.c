@@ -13,6 +13,7 @@
 #include "daemon/defaults.h"
 #include "daemon/devices.h"
 #include "daemon/event.h"
+#include "daemon/history/collect.h"
 #include "daemon/history/history.h"
 #include "daemon/incident/death.h"
 #include "daemon/incident/incidents.h"
@@ -85,6 +86,7 @@ void daemon_changed(struct daemon *daemon)
 	if (monitors_are_there(daemon->monitors))
 		daemon_table(daemon);
 	attached_note(daemon->attached);
+	collector_look(daemon->collector);
 	service_look(daemon->service);
 	waits_look(daemon);
 }
@@ -175,6 +177,7 @@ static void close_everything(struct daemon *daemon)
 	deaths_close(daemon->deaths);
 	incidents_close(daemon->incidents);
 	history_close(daemon->history);
+	collector_close(daemon->collector);
 	watch_close(daemon->watch);
 	daemon->watch = NULL;
 	scan_close(daemon->scan);
@@ -209,6 +212,7 @@ static void daemon_finish(struct daemon *daemon)
 	deaths_free(daemon->deaths);
 	incidents_free(daemon->incidents);
 	history_free(daemon->history);
+	collector_free(daemon->collector);
 	generation_finish(&daemon->generation);
 	control_free(daemon->control);
 	kp_registry_free(daemon->registry);
@@ -400,7 +404,8 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 	daemon->incidents = incidents_new(daemon);
 	if (!daemon->monitors || !daemon->failures || !daemon->attached ||
 		!daemon->incidents || !(daemon->deaths = deaths_new(daemon)) ||
-		!(daemon->history = history_new(daemon)))
+		!(daemon->history = history_new(daemon)) ||
+		!(daemon->collector = collector_new(daemon)))
 		return kp_diag_no_memory(diag);
 	daemon->control = control_new(events_boot(daemon->events), diag);
 	daemon->generation.control = daemon->control;

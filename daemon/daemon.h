@@ -23,6 +23,7 @@
 
 struct attached;
 struct bench;
+struct collector;
 struct control;
 struct deaths;
 struct devices;
@@ -61,6 +62,7 @@ struct daemon {
 	struct attached *attached;
 	struct incidents *incidents;
 	struct history *history;
+	struct collector *collector;
 	struct deaths *deaths;
 	struct monitors *monitors;
 	struct state *state;

@@ -29,6 +29,7 @@ class Traced(Daemon):
         self.trace_path = os.path.join(self.place, "trace")
         self.calls = None
         self.rule = None
+        self.paths = None  # others than files_of
 
     def one_thread(self):
         """A library with which plugind takes one thread for an answer, so that its calls come
@@ -49,7 +50,7 @@ class Traced(Daemon):
             return command
         # Detached: the process that was started is plugind itself.
         trace = ["strace", "-D", "-f", "-qq", "-o", self.trace_path, "-e", f"trace={self.calls}"]
-        for path in files_of(self):
+        for path in self.paths or files_of(self):
             trace += ["-P", path]
         if self.rule:
             trace += ["-e", f"inject={self.calls}:{self.rule}"]

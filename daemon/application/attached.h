@@ -64,6 +64,12 @@ void attached_follow(struct attached *attached);
 /* The registry has changed: a table is published soon, for those who are here. */
 void attached_note(struct attached *attached);
 
+/*
+ * No application that is here needs a view of before this generation any more: each obeys
+ * it, or has never been sent an older one. UINT64_MAX: nobody is here.
+ */
+uint64_t attached_oldest(const struct attached *attached);
+
 /* How many are connected now. */
 size_t attached_count(const struct attached *attached);
 /* An array of Client of the interface, in the order in which they came. */

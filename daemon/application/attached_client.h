@@ -23,6 +23,7 @@ struct application {
 	int pidfd;     /* -1: its death cannot be told */
 	uv_poll_t watch;
 	uint64_t sent;	  /* the generation of the last view it was sent */
+	uint64_t began;	  /* the generation of the first */
 	uint64_t sent_ms; /* of uv_now */
 	uint64_t gone_ms;
 	uint64_t reports_ms; /* when the first of these was */

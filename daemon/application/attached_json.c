@@ -97,6 +97,20 @@ static json_t *all_json(const struct attached *attached, const char *name)
 	return array;
 }
 
+uint64_t attached_oldest(const struct attached *attached)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (const struct application *at = attached->first; at; at = at->next) {
+		struct kp_told told;
+		read_told(at, &told);
+		uint64_t own = told.adopted > at->began ? told.adopted : at->began;
+		if (own < oldest)
+			oldest = own;
+	}
+	return oldest;
+}
+
 json_t *attached_json(const struct attached *attached)
 {
 	return all_json(attached, NULL);

@@ -54,6 +54,8 @@ static json_t *push_json(const struct application *application)
 static void is_sent(struct application *application)
 {
 	application->sent = application->all->view.generation;
+	if (!application->began)
+		application->began = application->sent;
 	application->sent_ms = uv_now(&application->all->daemon->loop);
 	application->behind = false;
 }

@@ -8,6 +8,7 @@
 
 #include "daemon/application/attached.h"
 #include "daemon/daemon.h"
+#include "daemon/history/collect.h"
 #include "daemon/options.h"
 #include "daemon/pipeline/pool.h"
 #include "daemon/socket/call.h"
@@ -99,6 +100,19 @@ static void add_registry(json_t *metrics, struct daemon *daemon)
 		(double)daemon->generation.number);
 	add_gauge(metrics, "kplug_table_bytes", "bytes", "Size of the table.",
 		(double)table->size);
+}
+
+/* Not before it was looked at. */
+static void add_store(json_t *metrics, const struct daemon *daemon)
+{
+	int64_t bytes = collector_bytes(daemon->collector);
+
+	if (bytes < 0)
+		return;
+	add_gauge(metrics, "kplug_store_bytes", "bytes",
+		"What the store of libraries takes on the disk.", (double)bytes);
+	add_gauge(metrics, "kplug_store_entries", "", "Entries of the store.",
+		(double)collector_entries(daemon->collector));
 }
 
 static void add_calls(json_t *metrics, struct daemon *daemon)
@@ -205,6 +219,7 @@ static void metrics(struct daemon *daemon, struct call *call)
 	if (metrics) {
 		add_build(metrics);
 		add_registry(metrics, daemon);
+		add_store(metrics, daemon);
 		add_calls(metrics, daemon);
 		add_events(metrics, daemon);
 		add_workers(metrics, daemon);

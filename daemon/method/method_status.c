@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "daemon/history/collect.h"
 #include "daemon/devices.h"
 #include "daemon/incident/incidents.h"
 #include "daemon/options.h"
@@ -187,7 +188,7 @@ static json_t *status_json(struct daemon *daemon)
 		daemon->lost.count;
 	return json_pack(
 		"{s:s, s:i, s:I, s:s, s:o, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"version", kp_build_version, "pid", (int)getpid(), "uptime_s",
 		(json_int_t)(up_ms / 1000), "mode",
 		options->system ? "system" : "private", "socket",
@@ -200,7 +201,8 @@ static json_t *status_json(struct daemon *daemon)
 		"manifest_dirs", dirs_json(daemon), "plugin_dir",
 		kp_json_clean_string(options->plugin_dir), "platform",
 		kp_platform_json(&daemon->platform), "warnings", warnings_json(daemon),
-		"guards", guarding_list(daemon), "rolled_back", rolled_back_json(daemon));
+		"guards", guarding_list(daemon), "rolled_back", rolled_back_json(daemon),
+		"store", collector_json(daemon->collector));
 }
 
 struct progress {

@@ -47,6 +47,7 @@ struct pipeline {
 	bool open; /* store and cache have been looked at */
 	bool away; /* all that the cache held is on disk alone */
 	bool was_open;
+	bool paused; /* entries of the store are being removed */
 
 	struct ways ways; /* wanted */
 	size_t leaving;	  /* ways that are not, and are not freed yet */
@@ -214,7 +215,7 @@ static void begin_some(struct pipeline *pipeline)
 {
 	struct way *way;
 
-	while (pipeline->open && !pipeline->closing &&
+	while (pipeline->open && !pipeline->closing && !pipeline->paused &&
 		pipeline->ways.begun < BEGUN_MOST && (way = ways_begin(&pipeline->ways)))
 		way_begin(way);
 }
@@ -354,6 +355,33 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 	}
 	pipeline->away = true;
 	return pipeline;
+}
+
+struct store *pipeline_hold(struct pipeline *pipeline)
+{
+	if (pipeline->closing || (!pipeline->open && !pipeline->away))
+		return NULL;
+	pipeline->checks += pipeline->store != NULL;
+	return pipeline->store;
+}
+
+void pipeline_let_go(struct pipeline *pipeline)
+{
+	pipeline->checks--;
+	close_when_idle(pipeline);
+}
+
+bool pipeline_pause(struct pipeline *pipeline)
+{
+	pipeline->paused =
+		!pipeline->closing && pipeline->ways.count == 0 && pipeline->leaving == 0;
+	return pipeline->paused;
+}
+
+void pipeline_resume(struct pipeline *pipeline)
+{
+	pipeline->paused = false;
+	begin_some(pipeline);
 }
 
 void pipeline_open(struct pipeline *pipeline)

@@ -17,6 +17,7 @@
 #include "lib/plugin/verdict.h"
 
 struct pipeline;
+struct store;
 struct suspects;
 
 struct pipeline_options {
@@ -71,6 +72,19 @@ void pipeline_confirm(struct pipeline *pipeline, const char *plugin, struct trac
  */
 bool pipeline_rests_on(const struct pipeline *pipeline, const char *plugin,
 	struct trace **trace, struct trace **kept);
+
+/*
+ * The store, and the promise that it stays open until pipeline_let_go: for work on
+ * entries in the pool. NULL: it is not open, or the pipeline closes.
+ */
+struct store *pipeline_hold(struct pipeline *pipeline);
+void pipeline_let_go(struct pipeline *pipeline);
+/*
+ * No way begins until pipeline_resume; what is asked for meanwhile waits. False: some are
+ * under way. While the store is held.
+ */
+bool pipeline_pause(struct pipeline *pipeline);
+void pipeline_resume(struct pipeline *pipeline);
 
 size_t pipeline_active(const struct pipeline *pipeline);
 

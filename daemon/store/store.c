@@ -59,7 +59,8 @@ static void remove_drafts(struct store *store)
 		return;
 	}
 	while ((item = readdir(stream)))
-		if (strncmp(item->d_name, ".new-", 5) == 0)
+		if (strncmp(item->d_name, ".new-", 5) == 0 ||
+			strncmp(item->d_name, STORE_GONE, sizeof(STORE_GONE) - 1) == 0)
 			(void)tree_remove(store->fd, item->d_name);
 	(void)closedir(stream);
 }

@@ -7,6 +7,7 @@
  * STORE/<closure>/...            an entry, read-only
  * STORE/.boot/<boot id>/<closure> stamps of an entry when it was hashed, in this boot
  * STORE/.new-XXXXXX/             a draft
+ * STORE/.gone-<closure>/         an entry that is being removed
  * STORE/.damaged-<closure>/      an entry that was not what its name says
  */
 #ifndef KP_DAEMON_STORE_H

@@ -5,6 +5,9 @@
 
 #include "daemon/store/store.h"
 
+/* Entries that are being removed, and go at the next start if they were not. */
+#define STORE_GONE ".gone-"
+
 struct store {
 	char *dir;
 	char boot[64];

@@ -78,6 +78,36 @@ int tree_remove(int dir, const char *name)
 	return remove_visit(dir, name, &depth);
 }
 
+struct sizing {
+	int64_t bytes;
+	int depth;
+};
+
+static int size_visit(int dir, const char *name, void *context)
+{
+	struct sizing *sizing = context;
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		sizing->depth >= TREE_DEPTH)
+		return 0;
+	sizing->bytes += (int64_t)st.st_blocks * 512;
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	sizing->depth++;
+	(void)each(dir, name, size_visit, sizing);
+	sizing->depth--;
+	return 0;
+}
+
+int64_t tree_bytes(int dir, const char *name)
+{
+	struct sizing sizing = {0};
+
+	(void)size_visit(dir, name, &sizing);
+	return sizing.bytes;
+}
+
 static int publish_visit(int dir, const char *name, void *context)
 {
 	int *depth = context;

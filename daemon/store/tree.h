@@ -7,6 +7,7 @@
 #define KP_DAEMON_TREE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "daemon/scan/stamp.h"
 #include "daemon/store/digest.h"
@@ -14,6 +15,8 @@
 
 /* Removes a file or a tree; 0 also when there is none. */
 int tree_remove(int dir, const char *name);
+/* How much it takes on the disk, as far as it can be looked at: a file, or a tree. */
+int64_t tree_bytes(int dir, const char *name);
 /* Makes every directory of the tree 0755, whatever the umask: its owner may remove it. */
 int tree_publish(int dir, const char *name);
 

@@ -142,6 +142,9 @@ struct kp_stored {
 bool kp_registry_stored(
 	const struct kp_registry *registry, const char *plugin, struct kp_stored *stored);
 
+/* Of its last verdict, or of the restored table, also while it is pending; or "". */
+const char *kp_registry_closure(const struct kp_registry *registry, const char *plugin);
+
 /* The decisions that hold from now on; borrowed in the call, copied. */
 int kp_registry_decide(struct kp_registry *registry, const struct kp_decisions *decisions,
 	int64_t now, struct kp_diag *diag) __attribute__((warn_unused_result));

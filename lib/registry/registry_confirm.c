@@ -44,6 +44,13 @@ bool kp_registry_stored(
 	return true;
 }
 
+const char *kp_registry_closure(const struct kp_registry *registry, const char *plugin)
+{
+	const struct kp_plugin *found = kp_registry_find(registry, plugin);
+
+	return found && found->has_verdict ? found->verdict.closure : "";
+}
+
 /* Its texts are those of the restored table: nothing has been told of it yet. */
 static bool is_the_same(const struct kp_plugin *plugin, const struct kp_confirmed *item)
 {
