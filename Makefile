@@ -526,7 +526,7 @@ uninstall: ## remove what install put there
 		2>/dev/null || :
 	@for left in $(D)$(kplugdir)/plugins $(D)$(sysconfdir)/kplug $(D)/var/lib/kplug \
 		$(D)/var/cache/kplug; do [ ! -e $$left ] || \
-		echo "kplug: $$left stays: others have put something there"; done
+		echo "kplug: $$left stays, with what was made there since"; done
 
 # ---- archives ---------------------------------------------------------------
 # The same bytes for the same files, whoever makes it, wherever and when. An archive has no

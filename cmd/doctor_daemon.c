@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plugind as its clients see it: reachable, permitted, alone, and what it says. */
 #include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -159,6 +160,30 @@ static void check_others(struct doctor *doctor)
 			system, own);
 }
 
+/* ---- which program ------------------------------------------------------------- */
+
+/* An upgrade puts another file in its place; only root sees that of another user's. */
+static void check_program(struct doctor *doctor)
+{
+	static const char gone[] = " (deleted)";
+	char link[64], program[DOCTOR_PATH];
+	long long pid = (long long)field_int(doctor->status, "pid");
+
+	(void)snprintf(link, sizeof(link), "/proc/%lld/exe", pid);
+	ssize_t n = readlink(link, program, sizeof(program) - 1);
+	if (n < (ssize_t)sizeof(gone))
+		return;
+	program[n] = '\0';
+	char *end = program + n - (sizeof(gone) - 1);
+	if (strcmp(end, gone) != 0)
+		return;
+	*end = '\0';
+	doctor_tell(doctor, "daemon_replaced", program,
+		"the plugind that runs (pid %lld) is not the one that is installed: "
+		"its file has been replaced or removed",
+		pid);
+}
+
 void doctor_daemon(struct doctor *doctor)
 {
 	const char *path = arguments_value(&doctor->session->arguments, "socket");
@@ -182,4 +207,5 @@ void doctor_daemon(struct doctor *doctor)
 	tell_devices(doctor);
 	check_group(doctor);
 	check_others(doctor);
+	check_program(doctor);
 }

@@ -137,6 +137,21 @@ class Reaching(Doctor):
             server.listen(4)
         self.assertIn("two_daemons", [row["code"] for row in self.with_fake()])
 
+    def test_a_daemon_whose_program_was_replaced_is_to_be_started_again(self):
+        program = self.path("program")
+        shutil.copy("/bin/sleep", program)
+        with subprocess.Popen([program, "1000"]) as process:
+            self.addCleanup(process.kill)
+            status = {"pid": process.pid}
+            self.assertNotIn("daemon_replaced", [row["code"] for row in self.with_fake(status)])
+            shutil.copy("/bin/sleep", program + ".new")
+            os.rename(program + ".new", program)
+            [row] = [row for row in self.with_fake(status) if row["code"] == "daemon_replaced"]
+            self.assertEqual(row["file"], program)
+            self.assertIn(f"(pid {process.pid})", row["message"])
+            self.assertIn("systemctl restart plugind", row["remedy"])
+            process.kill()
+
     def test_warnings_of_the_daemon_are_told_with_their_codes(self):
         rows = self.with_fake({"warnings": [
             {"code": "no_watch", "message": "no inotify"}, {"code": "bad_family", "message": "a family"}]})

@@ -120,6 +120,8 @@ static char *xdg(const char *variable, const char *preset, const char *rest)
 	if (named && named[0] == '/')
 		return text_new("%s/kplug%s", named, rest);
 	owned_text base = home();
+	if (base && strcmp(base, "/") == 0)
+		base[0] = '\0';
 	return base ? text_new("%s/%s/kplug%s", base, preset, rest) : NULL;
 }
 

@@ -26,6 +26,10 @@ static const struct kp_code rows[] = {
 		"benchmark runs.",
 		"For benchmarks leave the siblings idle: echo off > "
 		"/sys/devices/system/cpu/smt/control."},
+	{"daemon_replaced", KP_SEVERITY_WARNING,
+		"The plugind that runs is older than the one that is installed.",
+		"systemctl restart plugind: decisions stay, and applications go on "
+		"meanwhile."},
 	{"daemon_silent", KP_SEVERITY_ERROR, "plugind is there, but does not answer.",
 		"See its log; `systemctl restart plugind` loses no decision."},
 	{"daemon_warns", KP_SEVERITY_WARNING, "plugind warns of something.",

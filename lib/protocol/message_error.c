@@ -286,6 +286,7 @@ static const char *const failed[] = {
 	"clock_not_set",
 	"cpu_frequency_varies",
 	"cpu_siblings",
+	"daemon_replaced",
 	"daemon_silent",
 	"daemon_warns",
 	"duplicate_of",
