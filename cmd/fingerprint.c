@@ -10,13 +10,8 @@ static const struct question asking = {"Fingerprint",
 
 int fingerprint_ask(struct session *session, const char *device, json_t **reply)
 {
-	owned_json *parameters = json_pack("{s:s*, s:b}", "device", device, "lines", 1);
-	if (!parameters)
-		return output_no_memory(&session->output);
-	int status = session_settle(session, parameters);
-	return status == KP_EXIT_OK
-		       ? session_ask(session, &asking, json_incref(parameters), reply)
-		       : status;
+	return session_ask_settled(session, &asking,
+		json_pack("{s:s*, s:b}", "device", device, "lines", 1), reply);
 }
 
 static int run(struct session *session)

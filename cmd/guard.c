@@ -87,13 +87,8 @@ static int put_guards(const struct output *output, const json_t *guards)
 static int list(struct session *session)
 {
 	owned_json *reply = NULL;
-	owned_json *parameters = json_object();
+	int status = session_ask_settled(session, &asking, json_object(), &reply);
 
-	if (!parameters)
-		return output_no_memory(&session->output);
-	int status = session_settle(session, parameters);
-	if (status == KP_EXIT_OK)
-		status = session_ask(session, &asking, json_incref(parameters), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
 	const json_t *guards = json_object_get(reply, "guards");

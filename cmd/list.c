@@ -112,14 +112,11 @@ static int ask(struct session *session, json_t **reply)
 	const char *family = arguments_value(arguments, "family");
 	bool all = arguments_has(arguments, "all") ||
 		   (state && strcmp(state, unclaimed) == 0);
-	owned_json *parameters = json_pack("{s:s*, s:s*, s:o*}", "state", state, "family",
-		family, "all", all ? json_true() : NULL);
-	if (!parameters)
-		return output_no_memory(&session->output);
 	session->as_it_is = !family;
-	int status = session_settle(session, parameters);
-	if (status == KP_EXIT_OK)
-		status = session_ask(session, &question, json_incref(parameters), reply);
+	int status = session_ask_settled(session, &question,
+		json_pack("{s:s*, s:s*, s:o*}", "state", state, "family", family, "all",
+			all ? json_true() : NULL),
+		reply);
 	if (status == KP_EXIT_OK && family && field_count(*reply, "plugins") == 0)
 		status = check_family(session, family);
 	return status;

@@ -122,12 +122,8 @@ static int put_pins(const struct output *output, const json_t *pins)
 static int run_pins(struct session *session)
 {
 	owned_json *reply = NULL;
-	owned_json *parameters = json_object();
-	if (!parameters)
-		return output_no_memory(&session->output);
-	int status = session_settle(session, parameters);
-	if (status == KP_EXIT_OK)
-		status = session_ask(session, &asking, json_incref(parameters), &reply);
+	int status = session_ask_settled(session, &asking, json_object(), &reply);
+
 	if (status != KP_EXIT_OK)
 		return status;
 	const json_t *pins = json_object_get(reply, "pins");

@@ -274,6 +274,17 @@ int session_settle(struct session *session, json_t *parameters)
 		       : KP_EXIT_OK;
 }
 
+int session_ask_settled(struct session *session, const struct question *question,
+	json_t *parameters, json_t **reply)
+{
+	int status = parameters ? session_settle(session, parameters) : KP_EXIT_OK;
+
+	if (status == KP_EXIT_OK)
+		return session_ask(session, question, parameters, reply);
+	json_decref(parameters);
+	return status;
+}
+
 void session_finish(struct session *session)
 {
 	free(session->ready);

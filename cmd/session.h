@@ -99,6 +99,10 @@ void session_remark_pending(const struct session *session, const json_t *reply);
 int session_settle(struct session *session, json_t *parameters)
 	__attribute__((warn_unused_result));
 
+/* Both: settles, then asks; takes `parameters` and gives *reply as session_ask does. */
+int session_ask_settled(struct session *session, const struct question *question,
+	json_t *parameters, json_t **reply) __attribute__((warn_unused_result));
+
 /* The row that commands with session_settle have. */
 #define SESSION_SETTLE                                                                   \
 	{                                                                                \
