@@ -279,8 +279,8 @@ class Daemon:
         env = {k: v for k, v in os.environ.items() if k != "KPLUG_SOCKET"}
         return {**env, **self.env}
 
-    def spawn(self, command=None):
-        """Starts it and returns at once."""
+    def spawn(self, command=None, **more):
+        """Starts it and returns at once; `more` is for Popen."""
         with open(self.log_path, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 command or self.command(),
@@ -289,6 +289,7 @@ class Daemon:
                 stderr=log,
                 env=self.environment(),
                 cwd=self.place,
+                **more,
             )
         return self
 

@@ -9,7 +9,6 @@
 import os
 import select
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -101,14 +100,4 @@ class Managed(Daemon):
         return [sys.executable, "-c", BECOME, fds, *super().command()]
 
     def spawn(self, command=None):
-        with open(self.log_path, "a", encoding="utf-8") as log:
-            self.process = subprocess.Popen(
-                command or self.command(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=self.environment(),
-                cwd=self.place,
-                pass_fds=[s.fileno() for s in self.sockets],
-            )
-        return self
+        return super().spawn(command, pass_fds=[s.fileno() for s in self.sockets])
