@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which calls of a site are compared, and which part of them. */
+#include "tests/support/families.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -87,13 +88,7 @@ static struct kp_families families;
 
 static void setup(void)
 {
-	const char *build = getenv("KPLUG_BUILD");
-	struct kp_diags problems = {0};
-	char dir[4096];
-
-	snprintf(dir, sizeof(dir), "%s/families", build ? build : "build");
-	ck_assert_int_eq(kp_families_read(dir, &families, &problems), 0);
-	ck_assert_uint_eq(problems.count, 0);
+	families_read(&families);
 }
 
 static void teardown(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Right kernels are never reported: every family, kernel, dtype and shape of a CPU. */
+#include "tests/support/families.h"
 #include "tests/support/guarding.h"
 #include "tests/support/suite.h"
 
@@ -16,13 +17,7 @@ static struct heard heard;
 
 static void setup(void)
 {
-	const char *build = getenv("KPLUG_BUILD");
-	struct kp_diags problems = {0};
-	char dir[4096];
-
-	snprintf(dir, sizeof(dir), "%s/families", build ? build : "build");
-	ck_assert_int_eq(kp_families_read(dir, &families, &problems), 0);
-	ck_assert_uint_eq(problems.count, 0);
+	families_read(&families);
 	plugind_begin(&plugind);
 }
 

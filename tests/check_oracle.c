@@ -21,6 +21,7 @@
 #include "lib/family/fill.h"
 #include "lib/family/tensor.h"
 #include "lib/plugin/note.h"
+#include "tests/support/families.h"
 #include "tests/support/guarded.h"
 #include "tests/support/oracle.h"
 #include "tests/support/subject.h"
@@ -74,17 +75,6 @@ static void read_note(const char *plugin, struct kp_note *note)
 		"%s: %s", path, diag.message);
 	elf_image_finish(&image);
 	kp_file_close(&fd);
-}
-
-static void read_families(struct kp_families *families)
-{
-	char path[4096];
-	struct kp_diags problems = {0};
-
-	snprintf(path, sizeof(path), "%s/families", build());
-	ck_assert_int_eq(kp_families_read(path, families, &problems), 0);
-	ck_assert_uint_eq(problems.count, 0);
-	ck_assert_uint_gt(families->count, 0);
 }
 
 /* ---- one call -------------------------------------------------------------------- */
@@ -278,7 +268,7 @@ START_TEST(kernels_are_right_in_every_signature_shape_and_layout)
 	struct kp_families families = {0};
 	struct kp_note note = {0};
 
-	read_families(&families);
+	families_read(&families);
 	read_note(plugins[_i], &note);
 	for (size_t i = 0; i < note.n_kernels; i++)
 		if (note.kernels[i].capability.device != KP_GPU)
@@ -314,7 +304,7 @@ START_TEST(reference_has_every_family_in_f32_and_bf16)
 	struct kp_note note = {0};
 	char half[KP_SIGNATURE_BYTES];
 
-	read_families(&families);
+	families_read(&families);
 	read_note("reference", &note);
 	for (size_t i = 0; i < families.count; i++) {
 		const struct kp_family *family = &families.items[i];

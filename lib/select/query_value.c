@@ -180,14 +180,40 @@ static int add_asked(struct kp_query *query, struct kp_diag *diag)
 	return 0;
 }
 
+static int add_one(struct kp_query *query, const char *name, const unsigned char *rule,
+	enum kp_query_origin origin, const struct kp_scalar *value, struct kp_diag *diag)
+{
+	struct kp_query_trait *trait = add_trait(query, name, rule, origin);
+	if (!trait)
+		return too_many(query, diag);
+	add_value(query, trait, value);
+	return 0;
+}
+
 static int add_number(struct kp_query *query, const char *name, const unsigned char *rule,
 	double number, struct kp_diag *diag)
 {
-	struct kp_query_trait *trait = add_trait(query, name, rule, KP_FROM_SHAPE);
-	if (!trait)
-		return too_many(query, diag);
-	add_value(query, trait, &(struct kp_scalar){KP_SCALAR_NUMBER, number, NULL});
-	return 0;
+	const struct kp_scalar value = {KP_SCALAR_NUMBER, number, NULL};
+
+	return add_one(query, name, rule, KP_FROM_SHAPE, &value, diag);
+}
+
+/* From the shape where it is a dim of that, else the family's default, if it has one. */
+static int add_rule(struct kp_query *query, const char *name, const unsigned char *rule,
+	struct kp_diag *diag)
+{
+	const char *dim =
+		kp_table_text_or_null(query->table, kp_load32(rule + KP_RULE_DIM));
+	uint32_t preset = kp_load32(rule + KP_RULE_PRESET);
+	struct kp_scalar value;
+	double number;
+
+	if (dim && shape_value(query, dim, &number))
+		return add_number(query, name, rule, number, diag);
+	if (!preset)
+		return 0;
+	kp_table_scalar(query->table, preset - 1, &value);
+	return add_one(query, name, rule, KP_FROM_FAMILY, &value, diag);
 }
 
 /* Traits of the family that the request does not name. */
@@ -201,24 +227,8 @@ static int add_rules(struct kp_query *query, struct kp_diag *diag)
 			kp_table_record(query->table, KP_SECTION_RULES, i);
 		const char *name =
 			kp_table_text(query->table, kp_load32(rule + KP_RULE_NAME));
-		const char *dim = kp_table_text_or_null(
-			query->table, kp_load32(rule + KP_RULE_DIM));
-		uint32_t preset = kp_load32(rule + KP_RULE_PRESET);
-		double number;
-		if (is_given(query, name))
-			continue;
-		if (dim && shape_value(query, dim, &number)) {
-			if (add_number(query, name, rule, number, diag) < 0)
-				return -1;
-		} else if (preset) {
-			struct kp_query_trait *trait =
-				add_trait(query, name, rule, KP_FROM_FAMILY);
-			struct kp_scalar scalar;
-			if (!trait)
-				return too_many(query, diag);
-			kp_table_scalar(query->table, preset - 1, &scalar);
-			add_value(query, trait, &scalar);
-		}
+		if (!is_given(query, name) && add_rule(query, name, rule, diag) < 0)
+			return -1;
 	}
 	return 0;
 }
