@@ -13,8 +13,7 @@ enum { OFFERED = 64 };
 const struct option global_options[] = {
 	{"socket", "PATH",
 		"socket of plugind; else $KPLUG_SOCKET, else /run/kplug/plugind.sock, "
-		"else, "
-		"where nothing listens there, $XDG_RUNTIME_DIR/kplug/plugind.sock",
+		"else, where nothing listens there, $XDG_RUNTIME_DIR/kplug/plugind.sock",
 		false},
 	{"offline", NULL,
 		"ask no plugind that runs, but a private one that ends with the command",

@@ -93,8 +93,7 @@ static int check_families(
 			return output_refuse(&session->output, "other_revision",
 				comparison->path,
 				"%s is of revision %lld of %s, and plugind has revision "
-				"%lld: "
-				"what they measure is not the same",
+				"%lld: what they measure is not the same",
 				comparison->path, (long long)was, operation,
 				(long long)is);
 	}

@@ -267,8 +267,7 @@ static void put_method(const struct output *output, const json_t *document)
 	output_line(output, TONE_PLAIN, "%s", "");
 	output_words(output, 0,
 		"%s, %lld core%s, %lld thread%s; %lld round%s in %g s a kernel and "
-		"shape, "
-		"caches %s; +- half of the 95 %% interval of the median",
+		"shape, caches %s; +- half of the 95 %% interval of the median",
 		field_text(machine, "cpu", "a CPU without a name"), cores,
 		cores == 1 ? "" : "s", threads, threads == 1 ? "" : "s", rounds,
 		rounds == 1 ? "" : "s",

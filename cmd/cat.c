@@ -249,10 +249,9 @@ const struct command cat_command = {
 	.least = 1,
 	.most = 1,
 	.summary = "Show a plugin's manifest as it holds, and where each key came from",
-	.help = "A manifest in a higher layer hides its namesakes below whole; those are "
-		"named. "
-		"A key that is not written has its default. Reads the files with your "
-		"rights.",
+	.help = "A manifest in a higher layer hides its namesakes below whole; those "
+		"are named. A key that is not written has its default. Reads the files "
+		"with your rights.",
 	.offline = true,
 	.run = run,
 };

@@ -92,8 +92,7 @@ const struct command clients_command = {
 	.help = "STATE is obeyed where calls follow the newest decisions; pending where "
 		"none was made since, the next one will; held where a captured graph, a "
 		"plan or a prepared weight still holds a kernel that is off; behind "
-		"where "
-		"it does not read what it is sent. HOLDS is everything that it holds. "
-		"With --quiet the names alone.",
+		"where it does not read what it is sent. HOLDS is everything that it "
+		"holds. With --quiet the names alone.",
 	.run = run,
 };

@@ -167,11 +167,9 @@ const struct command complete_command = {
 	.most = SIZE_MAX,
 	.takes_empty = true,
 	.summary = "Print what could follow on the command line, for shells",
-	.help = "Write -- before the words; the last one, which may be empty, is what is "
-		"completed. A line a candidate, and behind \" -- \" what it is; :files "
-		"and "
-		":directories stand for the shell's own. Scripts for bash, zsh and fish "
-		"that "
-		"ask so are installed.",
+	.help = "Write -- before the words; the last one, which may be empty, is what "
+		"is completed. A line a candidate, and behind \" -- \" what it is; "
+		":files and :directories stand for the shell's own. Scripts for bash, "
+		"zsh and fish that ask so are installed.",
 	.run = run,
 };

@@ -267,9 +267,8 @@ const struct command devices_command = {
 	.most = 1,
 	.summary = "List the CPU and the GPUs, or all that is known of one",
 	.help = "DEVICE is an id, the PCI address or the UUID of a GPU. The arch of a "
-		"GPU is "
-		"what its driver says; while that cannot be asked, the reason is shown "
-		"and kernels for that arch are not selected.",
+		"GPU is what its driver says; while that cannot be asked, the reason is "
+		"shown and kernels for that arch are not selected.",
 	.options = options,
 	.waits = true,
 	.offline = true,

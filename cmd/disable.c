@@ -389,8 +389,8 @@ const struct command enable_command = {
 	.summary = "Take a disable back",
 	.help = "Also lets a kernel run that its author calls unproven. Exit status 1, "
 		"and what to do, where something else keeps it off: a mask, its "
-		"manifest, "
-		"a failure. With several names --json prints {\"changes\": [...]}.",
+		"manifest, a failure. With several names --json prints {\"changes\": "
+		"[...]}.",
 	.options = solution_options,
 	.run = run_enable,
 };

@@ -175,16 +175,12 @@ const struct command guard_command = {
 	.summary = "Have calls compared with the reference, in applications that run",
 	.help = "Without an operation it lists what is guarded. In each application one "
 		"call in N on a CPU is computed again, in part, by the family's "
-		"reference "
-		"on copies: slices of what the family calls independent, at random and "
-		"as "
-		"many as about a millisecond allows. The application's result stays what "
-		"it "
-		"is; what differs beyond the family's tolerance is an incident of kind "
-		"numeric (`pluginctl incidents`). Captured calls are never compared. "
-		"Holds "
-		"at once and survives a restart; a call site that says itself how often "
-		"goes first.",
+		"reference on copies: slices of what the family calls independent, at "
+		"random and as many as about a millisecond allows. The application's "
+		"result stays what it is; what differs beyond the family's tolerance is "
+		"an incident of kind numeric (`pluginctl incidents`). Captured calls "
+		"are never compared. Holds at once and survives a restart; a call site "
+		"that says itself how often goes first.",
 	.options = options,
 	.run = run,
 };

@@ -135,8 +135,7 @@ int help_all(const struct output *output)
 	output_words(output, 0, "usage: %s", synopsis);
 	output_words(output, 0,
 		"Which compute kernels this machine has, which one runs and why, and "
-		"turning "
-		"them off and on.");
+		"turning them off and on.");
 	output_line(output, TONE_TITLE, "%s", "");
 	output_line(output, TONE_TITLE, "Commands");
 	int status = put_commands(output);

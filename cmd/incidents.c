@@ -266,13 +266,12 @@ const struct command incidents_command = {
 	.most = 1,
 	.summary = "Show what went wrong in applications, and which kernel did it",
 	.help = "NAME is a plugin or plugin/kernel; with the ID of an incident all that "
-		"is "
-		"known of it. KIND is crash where a kernel crashed its application; "
+		"is known of it. KIND is crash where a kernel crashed its application; "
 		"unattributed where an application crashed and nobody can tell whose "
 		"fault it was; error where a kernel kept failing; numeric where its "
-		"results were not those of the reference. Alike ones within a minute are "
-		"counted as one. After a few crashes the kernel is quarantined, which "
-		"`pluginctl retry` ends.\n"
+		"results were not those of the reference. Alike ones within a minute "
+		"are counted as one. After a few crashes the kernel is quarantined, "
+		"which `pluginctl retry` ends.\n"
 		"Operators see those of all users; others their own, and which kernels "
 		"crashed applications of operators.",
 	.options = options,

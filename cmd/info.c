@@ -352,11 +352,9 @@ const struct command info_command = {
 	.most = 1,
 	.summary = "Show all that is known of a plugin, or of a library file",
 	.help = "NAME/KERNEL shows that kernel alone. A file (with a slash in it, or "
-		"ending in .so and there) is looked at "
-		"without "
-		"plugind and without running anything of it; exit status 1 where it "
-		"would be "
-		"refused. With --quiet the names of the kernels.",
+		"ending in .so and there) is looked at without plugind and without "
+		"running anything of it; exit status 1 where it would be refused. With "
+		"--quiet the names of the kernels.",
 	.options = options,
 	.offline = true,
 	.run = run,

@@ -306,12 +306,11 @@ const struct command install_command = {
 	.most = 1,
 	.summary = "Install a library with a manifest, checked first",
 	.help = "Copies the library into the plugin directory (for a private plugind "
-		"with "
-		"the usual one into $XDG_DATA_HOME/kplug/plugins) and writes NAME.json, "
-		"with the library's digest, into the highest manifest directory, with "
-		"your own rights. What plugind refuses is taken back. Runs for one name "
-		"follow one another, and the next one takes back what a killed one has "
-		"left half done.",
+		"with the usual one into $XDG_DATA_HOME/kplug/plugins) and writes "
+		"NAME.json, with the library's digest, into the highest manifest "
+		"directory, with your own rights. What plugind refuses is taken back. "
+		"Runs for one name follow one another, and the next one takes back what "
+		"a killed one has left half done.",
 	.options = options,
 	.waits = true,
 	.run = run_install,

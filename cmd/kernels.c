@@ -108,10 +108,9 @@ const struct command kernels_command = {
 	.most = 1,
 	.summary = "List kernels in selection order, and why each is usable here or not",
 	.help = "A family (\"gemm\"), an operation (\"gemm/mm\"), or everything. Order "
-		"counts "
-		"from 1 among the kernels of an operation that are usable on this "
-		"machine; "
-		"what a request asks for beyond that is for `pluginctl why`.",
+		"counts from 1 among the kernels of an operation that are usable on "
+		"this machine; what a request asks for beyond that is for `pluginctl "
+		"why`.",
 	.options = options,
 	.offline = true,
 	.run = run,

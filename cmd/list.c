@@ -146,8 +146,7 @@ static int run(struct session *session)
 static const struct option options[] = {
 	{"state", "STATE",
 		"those in this state: pending, active, disabled, masked, rejected, "
-		"failed, "
-		"quarantined, missing, unclaimed",
+		"failed, quarantined, missing, unclaimed",
 		false},
 	{"family", "FAMILY", "those with kernels of this family (\"gemm\") or operation",
 		false},
@@ -162,8 +161,7 @@ const struct command list_command = {
 	.args = "",
 	.summary = "List every plugin with its state",
 	.help = "Shows name, version, state, number of kernels, and for what is not "
-		"active the "
-		"reason. With --quiet the names alone.",
+		"active the reason. With --quiet the names alone.",
 	.options = options,
 	.offline = true,
 	.run = run,

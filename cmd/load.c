@@ -117,9 +117,8 @@ const struct command load_command = {
 	.summary = "Try a library at once, until plugind ends",
 	.help = "For admins. Passes the open file: plugind copies it, and goes with the "
 		"copy the way of every plugin. Waits, and exits 1 where it is rejected "
-		"or "
-		"has failed; `pluginctl unload` takes it away. Libraries beside it are "
-		"not taken along: `pluginctl install` is for good.",
+		"or has failed; `pluginctl unload` takes it away. Libraries beside it "
+		"are not taken along: `pluginctl install` is for good.",
 	.options = options,
 	.waits = true,
 	.run = run_load,

@@ -209,9 +209,8 @@ const struct command mask_command = {
 	.most = 1,
 	.summary = "Hide a plugin's manifest: it is not even read",
 	.help = "Makes a link NAME.json to /dev/null in the highest manifest directory, "
-		"with "
-		"your own rights, and lets plugind reload. A manifest that is a file "
-		"there is left alone: that is refused.",
+		"with your own rights, and lets plugind reload. A manifest that is a "
+		"file there is left alone: that is refused.",
 	.options = options,
 	.run = run_mask,
 };

@@ -102,7 +102,6 @@ const struct command metrics_command = {
 	.args = "",
 	.summary = "Print figures for monitoring, as OpenMetrics text",
 	.help = "Counters begin anew with each start of plugind. man/examples has a "
-		"timer "
-		"that hands them to Prometheus' node exporter.",
+		"timer that hands them to Prometheus' node exporter.",
 	.run = run,
 };

@@ -66,8 +66,7 @@ static int read_since(struct watch *watch)
 		size >= sizeof(watch->boot))
 		return output_refuse(&session->output, "bad_since", text,
 			"--since %s: the sequence number of an event is expected, from "
-			"0, "
-			"with or without its boot: 17, or BOOT:17",
+			"0, with or without its boot: 17, or BOOT:17",
 			text);
 	memcpy(watch->boot, text, size);
 	return KP_EXIT_OK;
@@ -242,10 +241,9 @@ const struct command monitor_command = {
 	.summary = "Print what happens, a line an event",
 	.help = "States of plugins, generations, decisions, loads, reloads, damaged "
 		"files. Waits for plugind when it restarts, up to --timeout or 30 s, "
-		"then "
-		"ends with status 3. Where events were missed it says how many, or that "
-		"nobody knows, and prints the present state. With --json each line is a "
-		"document of its own. Ends with status 0 on SIGINT and SIGTERM.",
+		"then ends with status 3. Where events were missed it says how many, or "
+		"that nobody knows, and prints the present state. With --json each line "
+		"is a document of its own. Ends with status 0 on SIGINT and SIGTERM.",
 	.options = options,
 	.run = run,
 };

@@ -328,10 +328,8 @@ const struct command new_command = {
 	.most = 1,
 	.summary = "Make a plugin to begin with: sources, note, manifest, Makefile",
 	.help = "Its one kernel is right and slow: plain C, as the reference has it. "
-		"`make "
-		"check` in the new directory builds it, loads it in a private plugind "
-		"and "
-		"verifies it. No plugind is asked.",
+		"`make check` in the new directory builds it, loads it in a private "
+		"plugind and verifies it. No plugind is asked.",
 	.options = options,
 	.run = run,
 };

@@ -160,11 +160,10 @@ const struct command pin_command = {
 	.most = 2,
 	.summary = "Let a kernel or a solution run wherever it is eligible",
 	.help = "Goes before rank, behind what an application asks for itself, and "
-		"survives a restart. KERNEL is plugin/kernel, or the kernel's name where "
-		"one plugin alone has it. A pin that is not eligible is kept and "
-		"skipped: "
-		"exit status 1 where that is so now, and the reason. Never runs what is "
-		"disabled or has failed, also with --force.",
+		"survives a restart. KERNEL is plugin/kernel, or the kernel's name "
+		"where one plugin alone has it. A pin that is not eligible is kept and "
+		"skipped: exit status 1 where that is so now, and the reason. Never "
+		"runs what is disabled or has failed, also with --force.",
 	.options = pin_options,
 	.run = run_pin,
 };

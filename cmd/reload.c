@@ -133,13 +133,11 @@ const struct command retry_command = {
 	.most = 1,
 	.summary = "Forget what is known of a plugin and probe it again",
 	.help = "Its quarantined kernels run again, too. Of a kernel, plugin/kernel, "
-		"only "
-		"the quarantine is lifted; who is no operator may lift what is "
-		"quarantined "
-		"for his applications alone. "
-		"Waits, and exits 1 where the plugin is rejected, failed, quarantined or "
-		"missing again. A disabled plugin is probed, too; where it works it "
-		"stays disabled, which is no failure.",
+		"only the quarantine is lifted; who is no operator may lift what is "
+		"quarantined for his applications alone. Waits, and exits 1 where the "
+		"plugin is rejected, failed, quarantined or missing again. A disabled "
+		"plugin is probed, too; where it works it stays disabled, which is no "
+		"failure.",
 	.waits = true,
 	.run = run_retry,
 };

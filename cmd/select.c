@@ -233,8 +233,7 @@ static const struct option options[] = {
 	{"explain", NULL, "the same as `pluginctl why`", false},
 	{"sig", "SIGNATURE",
 		"formats by role, a=f32,b=f32,c=f32: all key roles, or leave it out for "
-		"the "
-		"family's defaults",
+		"the family's defaults",
 		false},
 	{"shape", "DIM=N[,DIM=N]", "extents, m=64,n=128", true},
 	{"trait", "NAME=VALUE", "a trait: a number, true, false, a text, or a set 16|32",
@@ -260,10 +259,8 @@ const struct command select_command = {
 	.most = 1,
 	.summary = "Tell the kernel that would run",
 	.help = "The first line of the answer is the kernel, with --quiet the only one. "
-		"Behind "
-		"it: its rank, the signature, the device, the override, what it runs "
-		"instead "
-		"of, and warnings. Exit status 1 where nothing is eligible.",
+		"Behind it: its rank, the signature, the device, the override, what it "
+		"runs instead of, and warnings. Exit status 1 where nothing is eligible.",
 	.options = options,
 	.offline = true,
 	.run = run_select,
@@ -277,10 +274,8 @@ const struct command why_command = {
 	.summary = "Explain a selection: every kernel's rank, or what excluded it",
 	.help = "Takes the options of `pluginctl select` and exits like it. RANK is "
 		"policy/objective/priority; the higher wins, from left to right. Each "
-		"predicate "
-		"that excluded a kernel is shown with what it requires, what is there, "
-		"and who "
-		"asks for it.",
+		"predicate that excluded a kernel is shown with what it requires, what "
+		"is there, and who asks for it.",
 	.options = options + 1,
 	.offline = true,
 	.run = run_why,

@@ -159,20 +159,14 @@ const struct command verify_command = {
 	.summary =
 		"Check the results of the kernels of an operation, without timing them",
 	.help = "Each kernel and shape has a process of its own. There it runs on "
-		"tensors "
-		"that lie in several ways, with inputs of several seeds, by one thread "
-		"and by "
-		"two, and is held against the reference each time; then on and on; then "
-		"with "
-		"what a host must not do: rules of plugins that it breaks are findings. "
-		"A "
-		"layout or shape that it refuses is unsupported, not wrong. Exit status "
-		"1 "
-		"where something is wrong, crashes, hangs, writes out of bounds or has a "
-		"finding, or a kernel was right nowhere. --timeout is for each answer. "
-		"With "
-		"--quiet a line a kernel and signature: both and the verdict, with tabs "
-		"between them.",
+		"tensors that lie in several ways, with inputs of several seeds, by one "
+		"thread and by two, and is held against the reference each time; then "
+		"on and on; then with what a host must not do: rules of plugins that it "
+		"breaks are findings. A layout or shape that it refuses is unsupported, "
+		"not wrong. Exit status 1 where something is wrong, crashes, hangs, "
+		"writes out of bounds or has a finding, or a kernel was right nowhere. "
+		"--timeout is for each answer. With --quiet a line a kernel and "
+		"signature: both and the verdict, with tabs between them.",
 	.options = options,
 	.waits = true,
 	.offline = true,

@@ -21,8 +21,7 @@ char *versions_say(const struct session *session)
 				(long long)field_int(other, "protocol"))
 		      : asprintf(&text,
 				"; pluginctl is %s (protocol %d), plugind does not tell "
-				"its "
-				"version",
+				"its version",
 				kp_build_version, kp_build_protocol);
 	return n < 0 ? NULL : text;
 }
