@@ -203,11 +203,17 @@ class Quarantine(unittest.TestCase):
         daemon.settle()
         why = daemon.why(OPERATION)
         self.assertEqual([r["code"] for r in self.reasons(why, "again/square")], ["quarantined"])
+        self.assertTrue(daemon.call("Status")["degraded"])
         daemon.remove("again")
+        daemon.call("Reload")
+        # What has gone concerns nobody, and nobody could retry it.
+        self.assertFalse(daemon.settle()["degraded"])
+        self.assertEqual(daemon.call("Status")["warnings"], [])
         daemon.add("bad", body="((float *)call->tensors[1]->data)[0] = 9;")
         daemon.call("Reload")
         daemon.settle()
         self.assertEqual(self.reasons(daemon.why(OPERATION)), [])
+        self.assertFalse(daemon.call("Status")["degraded"])
 
     # -- whose
 

@@ -89,15 +89,45 @@ static void add_strangers(json_t *array, const struct daemon *daemon)
 	}
 }
 
-/* Off for everybody: that concerns all who ask. */
-static void add_quarantined(json_t *array, const struct daemon *daemon)
+/*
+ * Off for everybody, and here: one of a library that has gone, or that another has
+ * followed, is kept for its return and concerns nobody.
+ */
+static bool concerns(struct daemon *daemon, const struct kp_quarantine *item)
+{
+	const struct kp_table *table = daemon_table(daemon);
+	size_t count = table ? kp_table_count(table, KP_SECTION_PLUGINS) : 0;
+
+	if (item->who != KP_QUARANTINE_ALL)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const char *digest = kp_table_text(
+			table, kp_load32(kp_table_record(table, KP_SECTION_PLUGINS, i) +
+					 KP_PLUGIN_DIGEST));
+		if (digest && item->digest && strcmp(digest, item->digest) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool has_quarantined(struct daemon *daemon)
+{
+	const struct kp_decisions *decisions = &daemon->decisions;
+
+	for (size_t i = 0; i < decisions->n_quarantined; i++)
+		if (concerns(daemon, &decisions->quarantined[i]))
+			return true;
+	return false;
+}
+
+static void add_quarantined(json_t *array, struct daemon *daemon)
 {
 	const struct kp_decisions *decisions = &daemon->decisions;
 	for (size_t i = 0; i < decisions->n_quarantined; i++) {
 		const struct kp_quarantine *item = &decisions->quarantined[i];
 		char why[KP_QUARANTINE_TEXT];
 		char text[600];
-		if (item->who != KP_QUARANTINE_ALL)
+		if (!concerns(daemon, item))
 			continue;
 		(void)snprintf(text, sizeof(text), "%s is quarantined: %s", item->kernel,
 			kp_quarantine_text(item, why));
@@ -144,7 +174,7 @@ static void add_failing(json_t *array, const struct daemon *daemon)
 	json_decref(list);
 }
 
-static json_t *warnings_json(const struct daemon *daemon)
+static json_t *warnings_json(struct daemon *daemon)
 {
 	json_t *array = json_array();
 	if (!array)
@@ -181,11 +211,9 @@ static json_t *status_json(struct daemon *daemon)
 	json_int_t kernels =
 		(json_int_t)kp_registry_served(daemon->registry, daemon_table(daemon));
 	kp_registry_states(daemon->registry, counts);
-	bool degraded =
-		kp_decisions_has_quarantine(&daemon->decisions, KP_QUARANTINE_ALL) ||
-		counts[KP_STATE_REJECTED] || counts[KP_STATE_FAILED] ||
-		counts[KP_STATE_QUARANTINED] || counts[KP_STATE_MISSING] ||
-		daemon->lost.count;
+	bool degraded = has_quarantined(daemon) || counts[KP_STATE_REJECTED] ||
+			counts[KP_STATE_FAILED] || counts[KP_STATE_QUARANTINED] ||
+			counts[KP_STATE_MISSING] || daemon->lost.count;
 	return json_pack(
 		"{s:s, s:i, s:I, s:s, s:o, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, "
 		"s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
