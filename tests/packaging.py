@@ -25,8 +25,8 @@ from machine import SOCKET, Machine
 from test_install import make
 
 MADE = os.path.join(BUILD, "tests", "packages")
-# One step back, as it calls itself; for dpkg it is before 0.1.0, too.
-OLDER = "0.1.0+older"
+# A release before, whose plugins are not for this one, nor the other way round.
+OLDER = "0.0.9"
 TOOLS = ("dpkg-buildpackage", "dh", "dh_python3", "lintian")
 
 
@@ -61,12 +61,26 @@ def unpack_sources(place):
     return tree
 
 
+def version(older=False):
+    """As programs call themselves."""
+    with open(f"{BUILD}/gen/version", encoding="utf-8") as file:
+        return OLDER if older else file.read().split()[0]
+
+
 def make_older(tree):
-    """One step back: its number, and an interface without what was added since."""
+    """A release back: its number, what its plugins ask for, an interface that lacks things."""
     substitute(f"{tree}/Makefile", r"^(VERSION +:=) .*$", rf"\1 {OLDER}")
     substitute(f"{tree}/Makefile", r"^(PROTOCOL +:=) .*$", r"\1 0")
-    number = OLDER.replace("+", "~")
-    substitute(f"{tree}/debian/changelog", r"^kplug \(.*?\)", f"kplug ({number})")
+    substitute(f"{tree}/debian/changelog", r"^kplug \(.*?\)", f"kplug ({OLDER})")
+    for path in glob.glob(f"{tree}/plugins/*/plugin.json"):
+        stamp = os.stat(path)
+        host = f'"host": {{"min": "{OLDER}", "max": "{version()}"}}'
+        substitute(path, r'"host": \{"min": ".*?", "max": ".*?"\}', host)
+        # Of a plugin only what has the note in it is compiled again.
+        os.utime(path, ns=(stamp.st_mtime_ns, stamp.st_mtime_ns))
+        note = path.replace(f"{tree}/", f"{tree}/build/obj/").replace(".json", ".o")
+        if os.path.exists(note):
+            os.unlink(note)
     path = f"{tree}/lib/org.kplug.Manager.varlink"
     command = [f"{HERE}/peers/interface", path, "-1"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -92,9 +106,9 @@ def build(target, older):
     with tempfile.TemporaryDirectory(prefix="kplug-packages.") as place:
         tree = unpack_sources(place)
         os.rename(f"{tree}/daemon/debian", f"{tree}/debian")
+        shutil.copytree(BUILD, f"{tree}/build", symlinks=True, ignore=of_tests)
         if older:
             make_older(tree)
-        shutil.copytree(BUILD, f"{tree}/build", symlinks=True, ignore=of_tests)
         env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
         env.update(
             KPLUG_FLAGS=flags_of_build(),
@@ -103,7 +117,7 @@ def build(target, older):
             DPKG_DEB_COMPRESSOR_LEVEL="1",
         )
         command = ["dpkg-buildpackage", "-b", "-nc", "-us", "-uc"]
-        if os.path.exists(f"{BUILD}/plugins/cuda.so"):
+        if os.path.exists(f"{BUILD}/plugins/cuda.so") and not older:
             command.append("-Ppkg.kplug.cuda")
         done = subprocess.run(
             command, cwd=tree, env=env, capture_output=True, text=True, check=False
@@ -146,12 +160,6 @@ def packages(older=False):
     return {os.path.basename(p).split("_")[0]: p for p in sorted(glob.glob(f"{target}/*.deb"))}
 
 
-def version(older=False):
-    """As programs call themselves."""
-    with open(f"{BUILD}/gen/version", encoding="utf-8") as file:
-        return OLDER if older else file.read().split()[0]
-
-
 SCRIPT = "/usr/local/share/application.py"
 
 
@@ -180,7 +188,7 @@ class Packaged(Machine):
 
 
 class Busy:
-    """Has an application call without a pause.
+    """Has an application call, hundreds of times a second.
 
     with Busy(application) as busy:
         ...
@@ -194,8 +202,8 @@ class Busy:
         self.thread = threading.Thread(target=self.spin)
 
     def spin(self):
-        while not self.ending.is_set():
-            told = self.application.ask("spin", 0.05)
+        while not self.ending.wait(0.02):  # others need the processor, too
+            told = self.application.ask("spin", 0.01)
             self.calls += told["calls"]
             self.results.update(told["results"])
 

@@ -11,6 +11,10 @@ from packaging import Busy, Packaged, packages, version
 SQUARE = "elementwise/square"
 
 
+# Somebody who asks without a pause, until the file is there.
+ASKING = "until [ -e /srv/enough ]; do pluginctl list >/dev/null || exit; done"
+
+
 class Upgrade(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -57,12 +61,16 @@ class Upgrade(unittest.TestCase):
             with Busy(first) as busy, Busy(second) as other:
                 wait_until(lambda: self.clients() == ["application"] * 2, "the applications")
                 kernel = "reference/elementwise_square"
+                asking = machine.begin("sh", "-c", ASKING, user="alice")
                 self.install(after)
                 # The daemon is the other one, without a word of systemctl.
                 self.assertNotEqual(machine.main_pid(), pid)
                 self.assertEqual(self.version(), version(after))
                 wait_until(lambda: self.clients() == ["application"] * 2, "them, again")
                 self.assert_decided()
+                machine.write("/srv/enough", "")
+                told = asking.communicate()[1]
+                self.assertEqual(asking.returncode, 0, told)
             self.assertEqual(first.ask("kernel"), kernel)
             # What is decided now reaches them by the other daemon.
             machine.ctl("enable", "x86")
@@ -70,7 +78,7 @@ class Upgrade(unittest.TestCase):
                 wait_until(lambda a=app: a.ask("kernel") == "x86/elementwise_square", "x86")
         self.assertEqual((busy.results, other.results), ({9.0}, {9.0}))
         self.assertGreater(min(busy.calls, other.calls), 100)
-        # Who connects is never refused.
+        # It has listened all the time.
         self.assertEqual(machine.run("stat", "-c", "%i", SOCKET).stdout, socket)
         self.assertEqual(machine.show("NRestarts"), "0")
         self.assertEqual(machine.show("Result"), "success")

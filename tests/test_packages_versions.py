@@ -5,7 +5,7 @@ import json
 import unittest
 
 from harness import wait_until
-from packaging import OLDER, Packaged, packages, version
+from packaging import OLDER, Busy, Packaged, packages, version
 
 STATE = "/var/lib/kplug/decisions.json"
 SQUARE = "elementwise/square"
@@ -60,8 +60,26 @@ class Parts(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"depends on kplug \(= [0-9.]+\)")
         # And all that runs goes on.
-        told = json.loads(self.machine.ctl("--json", "version").stdout)
-        self.assertEqual(told["daemon"]["version"], OLDER)
+        self.assertEqual(self.version(), OLDER)
+
+    def version(self):
+        return json.loads(self.machine.ctl("--json", "version").stdout)["daemon"]["version"]
+
+    def test_an_upgrade_that_is_given_up_leaves_the_older_one_at_work(self):
+        machine = self.machine
+        machine.install_packages(self.debs[True])
+        machine.plugins()
+        pid = machine.main_pid()
+        machine.run("sh", "-c", f"head -c 300000 {self.debs[False]['kplug']} >/srv/short.deb")
+        with machine.application() as app, Busy(app) as busy:
+            wait_until(lambda: busy.calls, "its calls")
+            self.assertNotEqual(machine.dpkg("--install", "/srv/short.deb", check=False).returncode, 0)
+            # It was stopped for the upgrade, and runs again.
+            self.assertEqual(self.version(), OLDER)
+            self.assertNotEqual(machine.main_pid(), pid)
+            done = machine.run("systemctl", "is-active", "kplug-upgrade.service", check=False)
+            self.assertEqual(done.stdout, "inactive\n")
+        self.assertEqual(busy.results, {9.0})
 
 
 class State(unittest.TestCase):
