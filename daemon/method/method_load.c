@@ -174,8 +174,7 @@ static int choose_name(const struct daemon *daemon, const char *given, int fd, c
 	if (kp_registry_state(daemon->registry, name, &state))
 		return kp_diag_set(diag, "name_taken", name,
 			"there is a plugin %s already: give another name with --name, "
-			"or, "
-			"where it was loaded, `pluginctl unload %s` first",
+			"or, where it was loaded, `pluginctl unload %s` first",
 			name, name);
 	return 0;
 }

@@ -222,8 +222,7 @@ int loaded_add(const char *dir, const char *name, int fd, struct kp_diag *diag)
 	if (count_of(dir) >= LOADED_MOST)
 		return kp_diag_set(diag, "too_many", name,
 			"%d plugins are loaded, which is the most: unload one, or "
-			"install "
-			"it",
+			"install it",
 			LOADED_MOST);
 	return add(at, dir, name, fd, diag);
 }

@@ -240,13 +240,11 @@ int kp_version_range_check(const struct kp_version_range *range,
 	if (is_old)
 		return kp_diag_set(diag, "host_too_old", "host.min",
 			"host.min: the plugin needs kplug %s or later (below %s), this "
-			"is "
-			"kplug %s; install a newer kplug or an older version of the "
+			"is kplug %s; install a newer kplug or an older version of the "
 			"plugin",
 			min, max, own);
 	return kp_diag_set(diag, "host_too_new", "host.max",
 		"host.max: the plugin is for kplug %s up to but not including %s, this "
-		"is "
-		"kplug %s; install a newer version of the plugin",
+		"is kplug %s; install a newer version of the plugin",
 		min, max, own);
 }

@@ -98,8 +98,7 @@ static int check_dtype(
 	if (!known)
 		return kp_diag_set(c->diag, "wrong_dtype", role->name,
 			"%s: the tensor's dtype (code %u, %u bits, %u lanes) has no "
-			"name, %s is "
-			"needed",
+			"name, %s is needed",
 			role->name, tensor->dtype.code, tensor->dtype.bits,
 			tensor->dtype.lanes, wanted);
 	return kp_diag_set(c->diag, "wrong_dtype", role->name,

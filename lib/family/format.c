@@ -59,8 +59,7 @@ static int take_word(struct reader *r, const char *what, char *word, size_t size
 	if (!kp_text_is_name(own))
 		return wrong(r, from,
 			"%s has characters outside A-Z a-z 0-9 . _ + - or starts with "
-			"one of "
-			"the last four",
+			"one of the last four",
 			what);
 	memcpy(word, own, length + 1);
 	r->at = from + length;
@@ -143,8 +142,7 @@ static int unknown_dtype(const struct reader *r, const char *at, const char *wor
 		return wrong(r, at, "unknown dtype %s; write %s", word, ours);
 	return wrong(r, at,
 		"unknown dtype %s; the dtypes are f64 f32 f16 bf16 f8_e4m3fn f8_e5m2 i8 "
-		"i16 "
-		"i32 i64 u8 u16 u32 u64 bool",
+		"i16 i32 i64 u8 u16 u32 u64 bool",
 		word);
 }
 
@@ -237,8 +235,7 @@ static int take_scale(struct reader *r, struct kp_format *f)
 	if (strcmp(f->granularity, "block") == 0 && !has_block(f))
 		return wrong(r, from,
 			"granularity block requires block_shape; write "
-			"block=ROWSxCOLUMNS "
-			"or block=dynamic");
+			"block=ROWSxCOLUMNS or block=dynamic");
 	if (strcmp(f->granularity, "tensor") == 0 && has_block(f))
 		return wrong(r, from, "granularity tensor has no block");
 	return 0;
@@ -259,8 +256,7 @@ static int take_name(struct reader *r, struct kp_format *f)
 	if (is_ambiguous(word))
 		return wrong(r, from,
 			"the format %s is ambiguous; write a dtype f8_e4m3fn or f8_e5m2 "
-			"alone, "
-			"or scaled-fp8 with a scale",
+			"alone, or scaled-fp8 with a scale",
 			word);
 	set_word(f->name, word);
 	return 0;

@@ -192,8 +192,7 @@ static int find_place(struct writing *w, struct kp_diag *diag)
 	if (kp_table_plugin(w->table, PLUGIN) != SIZE_MAX)
 		return kp_diag_set(diag, "local_taken", PLUGIN,
 			"plugind has a plugin named local: kernels of this process "
-			"cannot "
-			"be told from its");
+			"cannot be told from its");
 	while (w->place < kp_table_plugins(w->table) &&
 		strcmp(text(w->table,
 			       kp_table_record(w->table, KP_SECTION_PLUGINS, w->place),

@@ -244,8 +244,7 @@ int kp_private_start(int stop, struct kp_client **guest, struct kp_diag *diag)
 	if (getauxval(AT_SECURE))
 		return kp_diag_set(diag, "no_daemon", "plugind",
 			"no plugind listens, and a program with more rights than its "
-			"user "
-			"starts none");
+			"user starts none");
 	if (!socket || asprintf(&turn, "%s.start", socket) < 0)
 		return kp_diag_no_memory(diag);
 	if (make_directory(socket, diag) < 0)

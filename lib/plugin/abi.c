@@ -30,10 +30,8 @@ static int check_size(const char *object, const char *type, uint32_t size, size_
 		return 0;
 	return kp_diag_set(diag, "bad_struct_size", object,
 		"%s.size: the plugin says %u bytes, struct %s of this kplug has %zu and "
-		"needs "
-		"%zu to %d; build the plugin with kplug/plugin.h of ABI %u.%u and set "
-		"size "
-		"with KP_SIZED",
+		"needs %zu to %d; build the plugin with kplug/plugin.h of ABI %u.%u and "
+		"set size with KP_SIZED",
 		object, size, type, ours, least, KP_STRUCT_MOST, KP_ABI_MAJOR,
 		KP_ABI_MINOR);
 }
@@ -46,8 +44,8 @@ static int check_flags(const char *object, uint32_t flags, struct kp_diag *diag)
 		return 0;
 	return kp_diag_set(diag, "unknown_flag", object,
 		"%s.flags: the plugin sets bit %d (0x%x of 0x%x), this kplug knows none "
-		"of the "
-		"low %d bits; use a newer kplug, or build the plugin without that flag",
+		"of the low %d bits; use a newer kplug, or build the plugin without "
+		"that flag",
 		object, ffs((int)must) - 1, must & -must, flags, 16);
 }
 
@@ -80,10 +78,8 @@ static int check_versions(const struct kp_plugin *plugin, unsigned major, unsign
 						    "kplug/plugin.h");
 	if (plugin->abi_needed > minor)
 		return kp_diag_set(diag, "abi_minor", "kplug_plugin.abi_needed",
-			"kplug_plugin.abi_needed: the plugin needs %u.%u, this kplug has "
-			"%u.%u; use a "
-			"newer "
-			"kplug, or build the plugin to need less",
+			"kplug_plugin.abi_needed: the plugin needs %u.%u, this kplug "
+			"has %u.%u; use a newer kplug, or build the plugin to need less",
 			plugin->abi_major, plugin->abi_needed, major, minor);
 	return 0;
 }
@@ -129,9 +125,8 @@ static int check_entry(const struct kp_entry *entry, size_t i, struct kp_diag *d
 		return -1;
 	if (entry->kind != KP_ENTRY_KERNEL)
 		return kp_diag_set(diag, "unknown_entry_kind", object,
-			"%s.kind: the plugin has %u, this kplug knows %d (kernel); use a "
-			"newer "
-			"kplug, or leave the entry out",
+			"%s.kind: the plugin has %u, this kplug knows %d (kernel); use "
+			"a newer kplug, or leave the entry out",
 			object, entry->kind, KP_ENTRY_KERNEL);
 	if (check_name(object, entry->name, diag) < 0)
 		return -1;

@@ -212,17 +212,14 @@ int kp_note_fits_abi(
 	if (note->abi_major != major)
 		return kp_diag_set(diag, "abi_major", "abi.major",
 			"abi.major: the plugin has %u, this kplug has %u; build the "
-			"plugin "
-			"with the kplug/plugin.h of this kplug, or install a kplug with "
-			"ABI %u",
+			"plugin with the kplug/plugin.h of this kplug, or install a "
+			"kplug with ABI %u",
 			note->abi_major, major, note->abi_major);
 	if (note->abi_needed > minor)
 		return kp_diag_set(diag, "abi_minor", "abi.needed",
 			"abi.needed: the plugin needs ABI %u.%u (it was built with "
-			"%u.%u), "
-			"this kplug has %u.%u; install a newer kplug, or lower "
-			"abi.needed if "
-			"the plugin can do without",
+			"%u.%u), this kplug has %u.%u; install a newer kplug, or lower "
+			"abi.needed if the plugin can do without",
 			note->abi_major, note->abi_needed, note->abi_major,
 			note->abi_built, major, minor);
 	return 0;

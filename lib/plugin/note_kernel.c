@@ -150,8 +150,7 @@ static int read_signatures(struct kp_note_reader *reader, const json_t *value,
 	if (texts.count == 0)
 		return kp_diag_set(reader->diag, "no_signature", path,
 			"%s: at least one signature expected; without one the kernel "
-			"could "
-			"never be selected",
+			"could never be selected",
 			path);
 	const char **items = kp_arena_alloc(reader->arena, texts.count, sizeof(*items));
 	if (!items)

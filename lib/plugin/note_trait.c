@@ -41,9 +41,8 @@ static int read_values(struct kp_note_reader *reader, const json_t *array,
 			return -1;
 		if (in[i].kind != in[0].kind)
 			return bad(reader, element,
-				"the values of a trait are all numbers, all booleans or "
-				"all "
-				"strings");
+				"the values of a trait are all numbers, all booleans "
+				"or all strings");
 	}
 	trait->n_in = count;
 	trait->in = in;

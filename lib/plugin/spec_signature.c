@@ -41,8 +41,7 @@ int kp_spec_signature(const struct kp_spec *spec, const char *role, const char *
 	if (second < spec->signatures.count)
 		return kp_diag_set(diag, "ambiguous_signature", role,
 			"%s has multiple format signatures with %s=%s, such as %s and "
-			"%s; "
-			"name a whole one",
+			"%s; name a whole one",
 			spec->name, role, dtype, texts[first], texts[second]);
 	*signature = texts[first];
 	return 0;

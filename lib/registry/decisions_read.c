@@ -93,8 +93,7 @@ static int check_format(const json_t *root, struct kp_diag *diag)
 	if (version > FORMAT)
 		return kp_diag_set(diag, "newer_format", "format",
 			"the file has format %s, this kplug reads up to %s%d: use a "
-			"newer "
-			"kplug, or set the file aside",
+			"newer kplug, or set the file aside",
 			format, format_prefix, FORMAT);
 	return 0;
 }
