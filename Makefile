@@ -289,6 +289,12 @@ $(PARTS):
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SUPPORT_OBJ) $(PARTS) $(LIBKPLUG)
 	@mkdir -p $(@D)
 	$(link) -rdynamic $(TEST_LIBS)
+# A heap that runs out where a test says so, in a test and in front of a program.
+$(BUILD)/tests/check_no_memory: $(BUILD)/obj/tests/scarce/scarce.o
+$(BUILD)/tests/scarce.so: $(BUILD)/obj/tests/scarce/scarce.o
+	$(say) LD $@
+	$(Q)$(CC) -shared -o $@ $< $(SANITIZE)
+tests: $(BUILD)/tests/scarce.so
 # A target of fuzzing, with a main that gives it files, and with libFuzzer.
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/targets/%.o \
 		$(call objects,tests/fuzz/target.c tests/fuzz/replay.c) $(PARTS) $(LIBKPLUG)

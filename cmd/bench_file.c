@@ -92,7 +92,7 @@ int bench_file_save(const struct output *output, const char *path, const json_t 
 	if (strcmp(path, "-") == 0)
 		return KP_EXIT_OK;
 	owned_text text =
-		json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(DBL_DIG));
+		kp_json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(DBL_DIG));
 	if (!text || target_find(&target, path) < 0)
 		return output_no_memory(output);
 	owned_fd dir = open(target.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -12,6 +12,7 @@
 #include "cmd/name.h"
 #include "cmd/session.h"
 #include "lib/base/text.h"
+#include "lib/base/json.h"
 #include "lib/plugin/manifest.h"
 
 static const struct question asking_layers = {
@@ -176,7 +177,7 @@ static int put_keys(const struct session *session, const json_t *document)
 		owned_text text =
 			json_is_null(value)
 				? strdup("-")
-				: json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+				: kp_json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 		if (field_is(row, "from", "default") && json_is_null(value))
 			continue;
 		grid_add(&grid, TONE_PLAIN, "%s", field_text(row, "key", "?"));

@@ -37,7 +37,7 @@ static int write_manifest(
 	char file[512];
 	owned_json *manifest = json_pack("{s:s, s:i}", "library", plugin->library,
 		"priority_offset", plugin->offset);
-	owned_text text = manifest ? json_dumps(manifest, JSON_COMPACT) : NULL;
+	owned_text text = manifest ? kp_json_dumps(manifest, JSON_COMPACT) : NULL;
 	if (!text)
 		return kp_diag_no_memory(diag);
 	(void)snprintf(file, sizeof(file), "%s.json", plugin->name);

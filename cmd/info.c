@@ -15,6 +15,7 @@
 #include "cmd/rolled.h"
 #include "cmd/session.h"
 #include "lib/base/text.h"
+#include "lib/base/json.h"
 
 enum { KERNELS_OFFERED = 256 };
 
@@ -65,7 +66,7 @@ static void add_object(struct grid *grid, const char *title, const json_t *value
 {
 	if (json_object_size(value) == 0)
 		return;
-	owned_text text = json_dumps(value, JSON_COMPACT);
+	owned_text text = kp_json_dumps(value, JSON_COMPACT);
 	if (text)
 		grid_pair(grid, title, "%s", text);
 }

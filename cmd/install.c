@@ -18,6 +18,7 @@
 #include "cmd/name.h"
 #include "cmd/session.h"
 #include "lib/base/file.h"
+#include "lib/base/json.h"
 #include "lib/base/text.h"
 
 static const struct question reloading = {
@@ -122,7 +123,7 @@ static int write_manifest(struct session *session, struct install_target *target
 	owned_text text = NULL;
 	owned_text whole = NULL;
 	owned_json *manifest = manifest_json(target);
-	text = manifest ? json_dumps(manifest, JSON_INDENT(2)) : NULL;
+	text = manifest ? kp_json_dumps(manifest, JSON_INDENT(2)) : NULL;
 	if (!text || asprintf(&whole, "%s\n", text) < 0)
 		return output_no_memory(&session->output);
 	if (kp_file_replace(target->layer_fd, target->manifest, whole, strlen(whole),

@@ -15,6 +15,7 @@
 #include "cmd/field.h"
 #include "cmd/session.h"
 #include "lib/base/file.h"
+#include "lib/base/json.h"
 #include "lib/base/place.h"
 #include "lib/base/text.h"
 
@@ -211,7 +212,7 @@ static int put_json(struct session *session, struct scaffold *scaffold, const ch
 	owned_json *document = value;
 	owned_text text = NULL;
 	owned_text whole = NULL;
-	text = document ? json_dumps(document, JSON_INDENT(2)) : NULL;
+	text = document ? kp_json_dumps(document, JSON_INDENT(2)) : NULL;
 	if (!text || asprintf(&whole, "%s\n", text) < 0)
 		return output_no_memory(&session->output);
 	return put_file(session, scaffold, file, whole, strlen(whole));

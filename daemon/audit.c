@@ -193,7 +193,7 @@ static char *quoted(const char *text)
 		return strdup("-");
 	(void)snprintf(most, sizeof(most), "%s", text);
 	json_t *clean = kp_json_clean_string(most);
-	char *line = clean ? json_dumps(clean, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	char *line = clean ? kp_json_dumps(clean, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 	json_decref(clean);
 	return line;
 }

@@ -85,6 +85,9 @@ int defaults_fill(struct options *options, struct kp_diag *diag)
 		options->history = HISTORY;
 	if (!options->history_mib)
 		options->history_mib = HISTORY_MIB;
+	/* Its places are below no home directory. */
+	if (result < 0 && options->system)
+		return kp_diag_no_memory(diag);
 	return result < 0 ? result : fill_dirs(options, diag);
 }
 

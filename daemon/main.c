@@ -13,6 +13,7 @@
 #include "daemon/scan/inputs.h"
 #include "daemon/service/passed.h"
 #include "lib/base/build.h"
+#include "lib/base/json.h"
 
 enum {
 	EXIT_CONFIG = 2, /* see options_help */
@@ -157,6 +158,7 @@ int main(int argc, char **argv)
 	struct options options;
 	struct kp_diag diag;
 
+	kp_json_watch_heap();
 	keep_small();
 	have_threads();
 	if (options_read(argc, argv, &options, &diag) < 0) {

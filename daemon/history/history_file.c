@@ -61,7 +61,7 @@ static bool print_plugin(FILE *out, const struct chronicle *chronicle)
 		     : NULL;
 	if (!line || kp_decisions_seal(line) < 0)
 		return false;
-	owned_text text = json_dumps(line, JSON_COMPACT);
+	owned_text text = kp_json_dumps(line, JSON_COMPACT);
 	return text && fprintf(out, "%s\n", text) > 0;
 }
 
@@ -141,7 +141,10 @@ static int read_plugin(const json_t *line, struct chronicles *list, struct kp_di
 	if (kp_json_check(line, "", plugin_keys, KP_COUNT(plugin_keys), NULL, diag) < 0)
 		return -1;
 	const char *plugin = kp_json_text(line, "plugin");
-	if (!kp_decisions_is_whole(line))
+	int whole = kp_decisions_is_whole(line);
+	if (whole < 0)
+		return kp_diag_no_memory(diag);
+	if (!whole)
 		return bad(diag, "a line was changed: its sum is not that of the rest");
 	if (chronicles_find(list, plugin))
 		return bad(diag, "a plugin is there twice");

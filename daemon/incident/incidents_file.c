@@ -43,7 +43,7 @@ char *incidents_print(const struct incidents_kept *kept, const struct strikes *s
 		"next", (json_int_t)kept->next, "incidents", kept->list, "strikes",
 		strikes_json(strikes));
 
-	return root && kp_decisions_seal(root) == 0 ? json_dumps(root, JSON_INDENT(1))
+	return root && kp_decisions_seal(root) == 0 ? kp_json_dumps(root, JSON_INDENT(1))
 						    : NULL;
 }
 
@@ -73,7 +73,10 @@ static int check(const json_t *root, struct kp_diag *diag)
 	if (check_format(root, diag) < 0 ||
 		kp_json_check(root, "", root_keys, KP_COUNT(root_keys), NULL, diag) < 0)
 		return -1;
-	if (!kp_decisions_is_whole(root))
+	int whole = kp_decisions_is_whole(root);
+	if (whole < 0)
+		return kp_diag_no_memory(diag);
+	if (!whole)
 		return bad(diag, "sum", "it is not that of the rest");
 	if (json_array_size(list) > INCIDENTS_MOST)
 		return bad(diag, "incidents", "there are too many");

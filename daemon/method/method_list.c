@@ -113,7 +113,7 @@ static void reply_ready(struct daemon *daemon, struct call *call,
 	if (!daemon->generation.texts[which].text) {
 		json_t *reply = make(daemon, NULL);
 		generation_keep(&daemon->generation, which,
-			reply ? json_dumps(reply, JSON_COMPACT) : NULL);
+			reply ? kp_json_dumps(reply, JSON_COMPACT) : NULL);
 		json_decref(reply);
 	}
 	if (daemon->generation.texts[which].text)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "lib/base/json.h"
 #include "lib/base/owned.h"
 
 enum { FDS_MOST = 3, START_MS = 10000 /* for the launcher to take a job */ };
@@ -253,7 +254,7 @@ static char *job_text(const struct pool_job *job)
 	json_t *copy = json_copy(job->request.job);
 	char *text = NULL;
 	if (json_object_set_new(copy, "mark", json_string(job->terms.mark)) == 0)
-		text = json_dumps(copy, JSON_COMPACT);
+		text = kp_json_dumps(copy, JSON_COMPACT);
 	json_decref(copy);
 	return text;
 }

@@ -160,7 +160,7 @@ char *marks_print(const struct marks *marks, const char *boot, bool at_rest)
 	json_t *list = list_json(marks, at_rest);
 	owned_json *root = json_pack(
 		"{s:s, s:s, s:o}", "format", MARKS_FORMAT, "boot", boot, "probes", list);
-	return root && kp_decisions_seal(root) == 0 ? json_dumps(root, JSON_INDENT(1))
+	return root && kp_decisions_seal(root) == 0 ? kp_json_dumps(root, JSON_INDENT(1))
 						    : NULL;
 }
 
@@ -188,7 +188,10 @@ static int check(const json_t *root, struct kp_diag *diag)
 	if (check_format(root, diag) < 0 ||
 		kp_json_check(root, "", root_keys, KP_COUNT(root_keys), NULL, diag) < 0)
 		return -1;
-	if (!kp_decisions_is_whole(root))
+	int whole = kp_decisions_is_whole(root);
+	if (whole < 0)
+		return kp_diag_no_memory(diag);
+	if (!whole)
 		return bad(diag, "sum", "it is not that of the rest");
 	if (json_array_size(json_object_get(root, "probes")) > MARKS_MOST)
 		return bad(diag, "probes", "there are too many");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/json.h"
 
 static const char magic[] = "KPLUGIX1";
 enum { MAGIC = sizeof(magic) - 1, HEAD = MAGIC + 16, ITEMS_MOST = KP_MANIFESTS };
@@ -77,7 +78,7 @@ static void put_trace(struct index_text *text, const struct trace *trace)
 
 static void put_manifest(struct index_text *text, const struct kp_manifest *manifest)
 {
-	char *config = manifest->config ? json_dumps(manifest->config, JSON_COMPACT)
+	char *config = manifest->config ? kp_json_dumps(manifest->config, JSON_COMPACT)
 					: strdup("");
 
 	text->failed |= !config;

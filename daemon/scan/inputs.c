@@ -102,7 +102,7 @@ char *inputs_platform_key(const struct kp_platform *platform)
 
 	json_array_foreach (json_object_get(value, "devices"), i, device)
 		strip_device(device);
-	char *text = value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	char *text = value ? kp_json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	json_decref(value);
 	return text;
 }

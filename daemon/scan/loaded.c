@@ -18,6 +18,7 @@
 #include "daemon/store/digest.h"
 #include "daemon/store/tree.h"
 #include "lib/base/file.h"
+#include "lib/base/json.h"
 #include "lib/base/text.h"
 
 enum { NAME_BYTES = 96, COMPLETE_S = 60 };
@@ -180,7 +181,7 @@ static int write_manifest(
 	(void)snprintf(file, sizeof(file), "%s.json", name);
 	json_t *manifest = json_sprintf("%s/%s.so", path, name);
 	json_t *object = json_pack("{s:o}", "library", manifest);
-	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	text = object ? kp_json_dumps(object, JSON_COMPACT) : NULL;
 	json_decref(object);
 	if (!text)
 		return kp_diag_no_memory(diag);

@@ -59,7 +59,7 @@ static json_t *as_text(json_t *value, const char *name, const char *key, int64_t
 	char *text = NULL;
 
 	if (whole && value && json_object_update(whole, value) == 0)
-		text = json_dumps(whole, JSON_COMPACT);
+		text = kp_json_dumps(whole, JSON_COMPACT);
 	json_decref(whole);
 	json_decref(value);
 	json_t *line = text ? json_string_nocheck(text) : NULL;

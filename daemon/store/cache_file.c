@@ -233,7 +233,7 @@ static bool write_line(FILE *out, const char *name, const char *key, json_t *val
 	char *text = NULL;
 
 	if (line && json_object_set_new(line, name, json_string(key)) == 0)
-		text = json_dumps(line, JSON_COMPACT);
+		text = kp_json_dumps(line, JSON_COMPACT);
 	json_decref(line);
 	if (!text)
 		return false;

@@ -2,6 +2,7 @@
 /* Gathers facts from segments and the dynamic section. */
 #include "daemon/worker/elf_facts.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +100,8 @@ static json_int_t tls_bytes(const struct elf_image *image)
 json_t *elf_facts(const struct elf_image *image)
 {
 	char machine[32];
-	return json_pack(
+	errno = 0;
+	json_t *facts = json_pack(
 		"{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:b, s:I, s:b, s:I, s:I}",
 		"class", image->header.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32,
 		"machine",
@@ -113,6 +115,12 @@ json_t *elf_facts(const struct elf_image *image)
 		"textrel", has_textrel(image), "init_functions",
 		functions_of(image, DT_INIT_ARRAYSZ, DT_INIT), "fini_functions",
 		functions_of(image, DT_FINI_ARRAYSZ, DT_FINI));
+
+	/* What memory was too short for would look as if it were not there. */
+	if (errno != ENOMEM)
+		return facts;
+	json_decref(facts);
+	return NULL;
 }
 
 static size_t bytes_of(const json_t *list)

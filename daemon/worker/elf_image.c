@@ -2,6 +2,7 @@
 /* Opens an ELF file and says whether this machine could load it. */
 #include "daemon/worker/elf_image.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
@@ -41,6 +42,9 @@ const char *elf_machine_name(unsigned machine, char *text, size_t size)
 
 int elf_damaged(const struct elf_image *image, const char *what, struct kp_diag *diag)
 {
+	/* libelf does not always say so; elf_image_open begins with no error. */
+	if (errno == ENOMEM)
+		return kp_diag_no_memory(diag);
 	return kp_diag_set(diag, "elf_damaged", image->name,
 		"%s is not a sound ELF file: %s", image->name, what);
 }
@@ -236,6 +240,7 @@ int elf_image_open(
 {
 	struct stat st;
 	*image = (struct elf_image){.name = name, .fd = fd};
+	errno = 0;
 	if (fstat(fd, &st) < 0)
 		return elf_damaged(image, "it cannot be read", diag);
 	image->size = (uint64_t)st.st_size;

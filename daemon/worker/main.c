@@ -9,6 +9,7 @@
 #include "daemon/worker/process.h"
 #include "daemon/worker/serve.h"
 #include "lib/base/build.h"
+#include "lib/base/json.h"
 
 static const char usage[] =
 	"usage: plugin-worker --identify FILE   print what a plugin's library is, as "
@@ -38,6 +39,7 @@ static int run_job(const char *text)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
+	kp_json_watch_heap();
 	if (argc == 2 && strcmp(mode, "--launcher") == 0)
 		return serve();
 	if (argc == 3 && strcmp(mode, "--job") == 0)

@@ -8,13 +8,14 @@
 
 #include "daemon/worker/measure_layout.h"
 #include "lib/family/element.h"
+#include "lib/base/json.h"
 #include "lib/family/fill.h"
 
 /* ---- reading the job ------------------------------------------------------------- */
 
 static int read_family(struct measure_case *c, const json_t *job, struct kp_diag *diag)
 {
-	char *text = json_dumps(json_object_get(job, "family"), JSON_COMPACT);
+	char *text = kp_json_dumps(json_object_get(job, "family"), JSON_COMPACT);
 
 	if (!text)
 		return kp_diag_set(diag, "bad_job", NULL, "the job has no family");

@@ -10,6 +10,7 @@
 #include "daemon/worker/note_elf.h"
 #include "lib/base/file.h"
 #include "lib/base/floats.h"
+#include "lib/base/json.h"
 #include "lib/plugin/abi.h"
 
 enum { STACK = 64 << 10 };
@@ -100,7 +101,7 @@ static int start_plugin(
 		return 0;
 	/* The plugin may keep it. */
 	char *text =
-		json_is_object(config) ? json_dumps(config, JSON_COMPACT) : strdup("{}");
+		json_is_object(config) ? kp_json_dumps(config, JSON_COMPACT) : strdup("{}");
 	if (!text)
 		return kp_diag_set(diag, "error", NULL, "memory is exhausted");
 	kp_error_reset(&kernel->error);

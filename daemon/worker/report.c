@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "lib/base/json.h"
 
 /* Without a reader there is nothing left to do, and no code of others to run. */
 void report_line(const struct report *report, json_t *line)
 {
-	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	char *text = line ? kp_json_dumps(line, JSON_COMPACT) : NULL;
 	char *whole;
 	int size = !text ? -1
 			 : asprintf(&whole, "%s%s%s\n", report->mark,

@@ -23,6 +23,7 @@
 #include "daemon/worker/packet.h"
 #include "daemon/worker/process.h"
 #include "lib/base/file.h"
+#include "lib/base/json.h"
 
 enum { IDLE_MS = 100 }; /* then keepers that are free end */
 
@@ -48,7 +49,7 @@ enum { DAEMON, SIGNALS, SEATS };
 
 static void tell(json_t *message)
 {
-	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+	char *text = message ? kp_json_dumps(message, JSON_COMPACT) : NULL;
 	if (text)
 		(void)send(LAUNCHER_SOCKET, text, strlen(text), MSG_NOSIGNAL);
 	free(text);

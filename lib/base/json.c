@@ -2,6 +2,7 @@
 /* Bounded parsing, key checks and places of keys. */
 #include "lib/base/json.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,24 +117,62 @@ static int check_bounds(
 	return 0;
 }
 
+/*
+ * Whether this thread's heap had nothing for jansson. It has no other way to tell: its
+ * reader goes on with a string that lacks a letter.
+ */
+static __thread bool starved;
+
+static void *allocate(size_t size)
+{
+	void *block = malloc(size);
+
+	starved |= block == NULL;
+	return block;
+}
+
+void kp_json_watch_heap(void)
+{
+	json_set_alloc_funcs(allocate, free);
+}
+
+json_t *kp_json_load(
+	const char *text, size_t size, size_t flags, json_error_t *error, bool *no_memory)
+{
+	int before = errno;
+
+	errno = 0;
+	starved = false;
+	json_t *value = json_loadb(text, size, flags, error);
+	*no_memory = starved || errno == ENOMEM || (!value && !error->text[0]);
+	if (*no_memory) {
+		json_decref(value);
+		value = NULL;
+	}
+	errno = before;
+	return value;
+}
+
 int kp_json_parse(const char *text, size_t size, const char *file, json_t **out,
 	struct kp_diag *diag)
 {
 	json_error_t error;
+	bool no_memory;
 
 	if (check_bounds(text, size, file, diag) < 0)
 		return -1;
-	json_t *value =
-		json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+	json_t *value = kp_json_load(
+		text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error, &no_memory);
 	if (value) {
 		*out = value;
 		return 0;
 	}
+	if (no_memory)
+		return kp_diag_no_memory(diag);
 	enum json_error_code why = json_error_code(&error);
 	const char *code = why == json_error_duplicate_key	? "json_duplicate_key"
 			   : why == json_error_null_character	? "json_nul"
 			   : why == json_error_null_byte_in_key ? "json_nul"
-			   : why == json_error_out_of_memory	? "no_memory"
 								: "json_syntax";
 	kp_diag_set(diag, code, file, "%s", error.text);
 	return kp_diag_at(diag, file, error.line > 0 ? (unsigned)error.line : 0,

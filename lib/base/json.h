@@ -68,8 +68,29 @@ int kp_json_wrong_type(
  */
 int kp_json_place(struct kp_diag *diag, const char *text, size_t size, const char *file);
 
+/*
+ * For the main of a process that is ours: from now on every allocation that fails for
+ * jansson, in any thread, is noticed by kp_json_load.
+ */
+void kp_json_watch_heap(void);
+
+/*
+ * json_loadb (2.14) takes many an allocation that failed for a fault of the text, and
+ * some for none. This tells them apart: NULL with *no_memory, or with what is wrong in
+ * *error.
+ */
+json_t *kp_json_load(const char *text, size_t size, size_t flags, json_error_t *error,
+	bool *no_memory) __attribute__((warn_unused_result));
+
 /* "string", "integer", ...: a type for people, with its article. */
 const char *kp_json_type_name(const json_t *value);
+
+/*
+ * As json_dumps: malloc'ed, NULL where memory is exhausted or the value cannot be
+ * printed; never a part of the text.
+ */
+char *kp_json_dumps(const json_t *value, size_t flags)
+	__attribute__((warn_unused_result));
 
 /* A new JSON string of bytes that are made safe (kp_text_clean_bytes) first. */
 json_t *kp_json_clean_string(const char *bytes);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/json.h"
 #include "lib/base/owned.h"
 
 static void contract_free(struct kp_contract *contract)
@@ -21,7 +22,7 @@ static void contract_free(struct kp_contract *contract)
 static int read_family(
 	struct kp_contract *contract, const json_t *family, struct kp_diag *diag)
 {
-	contract->text = json_dumps(family, JSON_COMPACT);
+	contract->text = kp_json_dumps(family, JSON_COMPACT);
 	if (!contract->text)
 		return kp_diag_no_memory(diag);
 	if (kp_family_parse(contract->text, strlen(contract->text), contract->operation,

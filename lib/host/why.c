@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/owned.h"
+#include "lib/base/json.h"
 #include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/resolve.h"
@@ -83,7 +84,7 @@ static json_t *explain(const struct kp_table *table, const struct kp_request *re
 
 static char *dump(json_t *reply, struct kp_diag *diag)
 {
-	char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
+	char *text = reply ? kp_json_dumps(reply, JSON_COMPACT) : NULL;
 
 	if (reply && !text)
 		kp_diag_no_memory(diag);

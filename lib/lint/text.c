@@ -12,7 +12,7 @@
 static int read_again(const json_t *root, const char *file, struct kp_manifest *manifest,
 	struct kp_diag *diag)
 {
-	owned_text bytes = json_dumps(root, JSON_COMPACT | JSON_ENCODE_ANY);
+	owned_text bytes = kp_json_dumps(root, JSON_COMPACT | JSON_ENCODE_ANY);
 
 	if (!bytes)
 		return kp_diag_no_memory(diag);

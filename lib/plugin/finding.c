@@ -118,15 +118,18 @@ static const char *due(const struct kp_verdict *verdict)
 		json_array_get(kernels_of(verdict), verdict->n_kernels), "name", "");
 }
 
-static void add_kernel(struct kp_verdict *verdict, const json_t *line)
+static void add_kernel(struct kp_finding *finding, const json_t *line)
 {
+	struct kp_verdict *verdict = finding->verdict;
 	bool available = json_is_true(json_object_get(line, "available"));
 	struct kp_availability kernel = {.available = available};
 	struct kp_availability *kernels =
 		reallocarray(verdict->kernels, verdict->n_kernels + 1, sizeof(*kernels));
 
-	if (!kernels)
+	if (!kernels) {
+		finding->no_memory = true;
 		return;
+	}
 	verdict->kernels = kernels;
 	kernel.kernel = strdup(text_of(line, "kernel", ""));
 	kernel.message = available ? NULL : copy_message(text_of(line, "message", ""));
@@ -138,6 +141,7 @@ static void add_kernel(struct kp_verdict *verdict, const json_t *line)
 		kernels[verdict->n_kernels++] = kernel;
 		return;
 	}
+	finding->no_memory = true;
 	free(kernel.kernel);
 	free(kernel.message);
 }
@@ -180,7 +184,7 @@ static void take_kernel(struct kp_finding *finding, const char *name, const json
 
 	if (*expected && strcmp(name, expected) == 0 &&
 		finding->stages == finding->verdict->n_kernels + 2)
-		add_kernel(finding->verdict, line);
+		add_kernel(finding, line);
 	else
 		garbled(finding, "answered for the kernel", name);
 }
@@ -199,7 +203,7 @@ static void forget_kernels(struct kp_verdict *verdict)
 void kp_finding_begin(struct kp_finding *finding)
 {
 	forget_kernels(finding->verdict);
-	finding->failed = false;
+	finding->failed = finding->no_memory = false;
 	finding->stages = 0;
 	finding->garbled[0] = '\0';
 }
@@ -215,8 +219,8 @@ static void add_needs(struct kp_finding *finding, json_t *needs)
 {
 	if (!finding->needs)
 		finding->needs = json_array();
-	if (finding->needs)
-		(void)json_array_extend(finding->needs, needs);
+	if (!finding->needs || json_array_extend(finding->needs, needs) < 0)
+		finding->no_memory = true;
 }
 
 void kp_finding_identify(struct kp_finding *finding, const json_t *line)
@@ -327,7 +331,8 @@ enum kp_finding_end kp_finding_identified(
 {
 	struct kp_verdict *verdict = finding->verdict;
 
-	if (result->end == KP_WORKER_LOST || result->end == KP_WORKER_CANCELLED)
+	if (result->end == KP_WORKER_LOST || result->end == KP_WORKER_CANCELLED ||
+		finding->no_memory)
 		return KP_FINDING_LOST;
 	verdict->probe_ms += result->elapsed_ms;
 	if (result->end == KP_WORKER_DONE && !finding->failed)

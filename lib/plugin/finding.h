@@ -25,6 +25,7 @@ struct kp_finding {
 	json_t *needs;	   /* what its dependencies resolved to; or NULL */
 	json_t *unmet;	   /* {"code", "message"}: it cannot be loaded here; or NULL */
 	bool failed;	   /* a worker said so; the verdict has state, code and message */
+	bool no_memory;	   /* what was told could not all be kept */
 	size_t stages;	   /* that a probe has told */
 	char garbled[256]; /* what a probe should not have said, or "" */
 };
@@ -32,7 +33,7 @@ struct kp_finding {
 enum kp_finding_end {
 	KP_FINDING_GOOD,
 	KP_FINDING_BAD,	 /* the verdict says how */
-	KP_FINDING_LOST, /* nobody's blame; nothing was kept */
+	KP_FINDING_LOST, /* nobody's blame, as is no_memory; nothing was kept */
 };
 
 /* Before the same finding gets lines of a further worker. Forgets kernels. */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/base/json.h"
+
 int kp_report_mark(struct kp_report_terms *terms)
 {
 	uint64_t words[2];
@@ -31,6 +33,12 @@ static int garbled(struct kp_report *report, const char *what)
 {
 	(void)snprintf(report->why, sizeof(report->why), "%s", what);
 	return -1;
+}
+
+static int exhausted(struct kp_report *report)
+{
+	report->no_memory = true;
+	return garbled(report, "no memory is left for a line");
 }
 
 /* ---- bounds -------------------------------------------------------------------- */
@@ -96,13 +104,17 @@ static int take_line(struct kp_report *report, size_t size,
 {
 	const char *text = behind_mark(report, report->line, size);
 	json_error_t error;
+	bool no_memory;
 
 	if (!text)
 		return garbled(report, "a line is not the worker's own");
 	size -= (size_t)(text - report->line);
 	if (kp_report_values(text, size) > KP_REPORT_VALUES)
 		return garbled(report, "a line has more than 524288 values");
-	json_t *line = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+	json_t *line =
+		kp_json_load(text, size, JSON_REJECT_DUPLICATES, &error, &no_memory);
+	if (no_memory)
+		return exhausted(report);
 	const char *why = !line			  ? error.text
 			  : !json_is_object(line) ? "a line is not an object"
 						  : take(context, line);
@@ -129,7 +141,7 @@ static int append(struct kp_report *report, const char *bytes, size_t size)
 
 	/* One more, so that there is a line also when it is empty. */
 	if (!make_room(report, size + 1))
-		return garbled(report, "no memory is left for a line");
+		return exhausted(report);
 	memcpy(report->line + report->used, bytes, size);
 	report->used += size;
 	size_t most = line_most(report, report->line, report->used);

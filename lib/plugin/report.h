@@ -38,7 +38,8 @@ struct kp_report {
 	struct kp_report_terms terms;
 	char *line;
 	size_t used, room, total;
-	char why[160]; /* a sentence, once it is garbled */
+	char why[160];	/* a sentence, once it is garbled */
+	bool no_memory; /* it is not: we could not read it */
 };
 void kp_report_finish(struct kp_report *report);
 

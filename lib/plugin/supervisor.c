@@ -164,7 +164,8 @@ static void take_report(struct kp_supervisor *supervisor, const char *bytes, siz
 {
 	if (kp_report_take(&supervisor->lines, bytes, size, take_line, supervisor) == 0)
 		return;
-	set_cause(supervisor, KP_WORKER_GARBLED);
+	set_cause(supervisor,
+		supervisor->lines.no_memory ? KP_WORKER_LOST : KP_WORKER_GARBLED);
 	supervisor->report_open = false;
 }
 
@@ -344,8 +345,11 @@ static void explain(struct kp_supervisor *supervisor)
 		break;
 	case KP_WORKER_LOST:
 		kp_diag_set(diag, "worker_lost", stage,
-			"its worker was lost with the launcher during %s; the plugin is "
-			"not to blame",
+			supervisor->lines.no_memory
+				? "no memory was left to read its report during %s; the "
+				  "plugin is not to blame"
+				: "its worker was lost with the launcher during %s; the "
+				  "plugin is not to blame",
 			stage_words(supervisor));
 		break;
 	case KP_WORKER_CANCELLED:

@@ -11,7 +11,7 @@ char *kp_told_print(
 		"elf", kp_json_or_null(verdict->elf), "evidence",
 		kp_json_or_null(verdict->evidence), "warnings",
 		kp_json_or_null(warnings));
-	char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+	char *text = all ? kp_json_dumps(all, JSON_COMPACT) : NULL;
 
 	json_decref(all);
 	return text;

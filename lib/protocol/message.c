@@ -79,7 +79,7 @@ void kp_call_message_finish(struct kp_call_message *call)
 /* Takes `root`, which may be NULL. */
 static char *print(json_t *root, size_t *size)
 {
-	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	char *text = root ? kp_json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (text)
 		*size = strlen(text) + 1;
@@ -125,9 +125,13 @@ char *kp_error_print(const char *error, const json_t *parameters, size_t *size)
 int kp_answer_parse(const char *text, size_t size, json_t **root, struct kp_diag *diag)
 {
 	json_error_t error;
+	bool no_memory;
 	if (size <= KP_JSON_BYTES)
 		return kp_json_parse(text, size, NULL, root, diag);
-	json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+	json_t *value =
+		kp_json_load(text, size, JSON_REJECT_DUPLICATES, &error, &no_memory);
+	if (no_memory)
+		return kp_diag_no_memory(diag);
 	if (!value)
 		return kp_diag_set(diag, "json_syntax", NULL, "%s", error.text);
 	*root = value;

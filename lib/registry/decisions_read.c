@@ -354,7 +354,10 @@ static int read_root(struct reader *reader, const json_t *root, struct kp_diag *
 	if (kp_json_check(root, "", root_keys, KP_COUNT(root_keys), NULL, &why) < 0 &&
 		leave_out(reader, &why) < 0)
 		return kp_diag_no_memory(diag);
-	if (!kp_decisions_is_whole(root)) {
+	int whole = kp_decisions_is_whole(root);
+	if (whole < 0)
+		return kp_diag_no_memory(diag);
+	if (!whole) {
 		kp_diag_set(&why, "bad_decisions", "sum",
 			"sum: it is not that of the decisions: one of them may have been "
 			"another");

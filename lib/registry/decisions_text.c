@@ -13,6 +13,19 @@ enum { IDENTITY_BYTES = 320 };
 /* Keys, numbers and punctuation of one entry. */
 enum { ENTRY_BYTES = 256 };
 
+/* Takes the entry; one that lost what it is about would hold for less. */
+static json_t *identified(json_t *entry, const struct kp_disabled *item)
+{
+	if (entry &&
+		(!item->digest || json_object_set_new(entry, "digest",
+					  json_string(item->digest)) == 0) &&
+		(!item->package || json_object_set_new(entry, "package",
+					   json_string(item->package)) == 0))
+		return entry;
+	json_decref(entry);
+	return NULL;
+}
+
 static json_t *disabled_json(const struct kp_decisions *decisions)
 {
 	json_t *list = json_array();
@@ -20,12 +33,13 @@ static json_t *disabled_json(const struct kp_decisions *decisions)
 		const struct kp_disabled *item = &decisions->disabled[i];
 		if (item->runtime)
 			continue;
-		list = kp_json_append(
-			list, json_pack("{s:o, s:o, s:I, s:I, s:s*, s:s*}", "name",
-				      kp_json_clean_string(item->name), "reason",
-				      kp_json_clean_string(item->reason), "at",
-				      (json_int_t)item->at, "uid", (json_int_t)item->uid,
-				      "digest", item->digest, "package", item->package));
+		list = kp_json_append(list,
+			identified(json_pack("{s:o, s:o, s:I, s:I}", "name",
+					   kp_json_clean_string(item->name), "reason",
+					   kp_json_clean_string(item->reason), "at",
+					   (json_int_t)item->at, "uid",
+					   (json_int_t)item->uid),
+				item));
 	}
 	return list;
 }
@@ -145,7 +159,7 @@ char *kp_decisions_print(const struct kp_decisions *decisions)
 	if (!root)
 		return NULL;
 	char *text =
-		kp_decisions_seal(root) == 0 ? json_dumps(root, JSON_INDENT(1)) : NULL;
+		kp_decisions_seal(root) == 0 ? kp_json_dumps(root, JSON_INDENT(1)) : NULL;
 	json_decref(root);
 	return text;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/registry/registry_plugin.h"
+#include "lib/base/json.h"
 
 enum { NEUTRAL_POLICY = 10 };
 
@@ -207,7 +208,7 @@ static void write_plugin(struct kp_build *build, const struct kp_plugin *plugin)
 {
 	const struct kp_verdict *verdict = plugin->has_verdict ? &plugin->verdict : NULL;
 	char *config = plugin->has_manifest && plugin->manifest.config
-			       ? json_dumps(plugin->manifest.config,
+			       ? kp_json_dumps(plugin->manifest.config,
 					 JSON_COMPACT | JSON_SORT_KEYS)
 			       : NULL;
 	struct kp_plugin_facts facts = {
