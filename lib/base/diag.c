@@ -9,7 +9,8 @@
 
 #include "lib/base/text.h"
 
-int kp_diag_set(struct kp_diag *diag, const char *code, const char *object,
+/* In brackets: the function, where the header has a macro, too. */
+int(kp_diag_set)(struct kp_diag *diag, const char *code, const char *object,
 	const char *format, ...)
 {
 	char raw[sizeof(diag->message)];
@@ -67,7 +68,7 @@ int kp_diag_offer(
 	return -1;
 }
 
-int kp_diag_no_memory(struct kp_diag *diag)
+int(kp_diag_no_memory)(struct kp_diag *diag)
 {
 	return kp_diag_set(diag, "no_memory", NULL, "memory is exhausted");
 }

@@ -64,4 +64,15 @@ void kp_diags_add_new(struct kp_diags *list, const struct kp_diag *diag);
 bool kp_diags_has(const struct kp_diags *list, const struct kp_diag *diag);
 void kp_diags_finish(struct kp_diags *list);
 
+#ifdef __clang_analyzer__
+/* It reads one file at a time, and does not see that these return -1. */
+static inline int kp_diag_failed(int result)
+{
+	(void)result;
+	return -1;
+}
+#define kp_diag_set(...)	kp_diag_failed(kp_diag_set(__VA_ARGS__))
+#define kp_diag_no_memory(diag) kp_diag_failed(kp_diag_no_memory(diag))
+#endif
+
 #endif
