@@ -3,6 +3,8 @@
 #include "daemon/method/method.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -180,14 +182,16 @@ static void add_workers(json_t *metrics, struct daemon *daemon)
 /* 0: not known. */
 static double resident_bytes(void)
 {
-	unsigned long long pages = 0;
+	char line[256] = "";
 	FILE *file = fopen("/proc/self/statm", "re");
 
 	if (!file)
 		return 0;
-	if (fscanf(file, "%*u %llu", &pages) != 1)
-		pages = 0;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
 	(void)fclose(file);
+	/* Its second number: resident pages. */
+	unsigned long long pages = strtoull(line + strcspn(line, " "), NULL, 10);
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 

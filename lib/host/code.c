@@ -305,9 +305,11 @@ int kp_code_load(const struct kp_code_wanted *wanted, const char *kernel,
 	(void)pthread_once(&once, init);
 	(void)pthread_mutex_lock(&lock);
 	struct kp_code *code = open_code(wanted, diag);
-	for (size_t i = 0; code && i < code->count; i++)
-		if (strcmp(code->kernels[i].name, kernel) == 0)
-			got = get_loaded(&code->kernels[i], device, diag);
+	/* The last has no name. */
+	for (struct kp_code_kernel *at = code ? code->kernels : NULL; at && at->name;
+		at++)
+		if (strcmp(at->name, kernel) == 0)
+			got = get_loaded(at, device, diag);
 	(void)pthread_mutex_unlock(&lock);
 	if (!got)
 		return -1;

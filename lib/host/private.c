@@ -23,8 +23,6 @@
 #include "lib/base/place.h"
 #include "lib/host/attach_state.h"
 
-extern char **environ;
-
 enum {
 	START_MS = 15000,
 	AGAIN_MS = 1000, /* one that has ended at once is started again after it */
