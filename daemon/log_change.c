@@ -26,7 +26,7 @@ static void log_oddities(struct log *log, const struct kp_change *change)
 	size_t i;
 
 	json_array_foreach ((json_t *)(uintptr_t)change->warnings, i, warning)
-		log_line(log, LOG_WARNING, "%s: [%s]: %s", change->plugin,
+		log_line(log, LOG_WARNING, "%s: warning [%s]: %s", change->plugin,
 			kp_json_text(warning, "code"), kp_json_text(warning, "message"));
 }
 

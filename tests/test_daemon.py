@@ -207,7 +207,7 @@ class Socket(Case):
         state = os.path.join(daemon.place, "run", "kplug", "state")
         told = f"decisions are kept in {state}, until the next boot"
         wait_until(lambda: told in daemon.log(), told)
-        self.assertTrue(os.path.isdir(os.path.join(state, "store")))
+        self.assertTrue(os.path.isfile(os.path.join(state, "lock")))
 
     def test_the_layer_of_a_user_that_a_mask_until_logout_goes_to_is_theirs(self):
         daemon = self.stopped()

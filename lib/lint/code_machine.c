@@ -96,7 +96,8 @@ static const struct kp_code rows[] = {
 		"Change its mode or owner, or be somebody else."},
 	{"not_trusted", KP_SEVERITY_ERROR,
 		"Others than root and the daemon's user may change it.",
-		"chmod go-w and chown root it, and every directory above."},
+		"chmod go-w it and every directory above; who owns them is root, or the "
+		"user of a private plugind."},
 	{"not_writable", KP_SEVERITY_WARNING,
 		"The directory where manifests are installed cannot be written.",
 		"Change its mode or owner, or the file system's."},
