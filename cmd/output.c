@@ -218,7 +218,8 @@ static bool is_extreme(const json_t *value)
 static int put_json(const json_t *value, size_t flags)
 {
 	int digits = is_extreme(value) ? DBL_DECIMAL_DIG : DBL_DIG;
-	owned_text text = kp_json_dumps(value, flags | JSON_REAL_PRECISION((size_t)digits));
+	owned_text text =
+		kp_json_dumps(value, flags | JSON_REAL_PRECISION((size_t)digits));
 	if (!text) {
 		(void)fputs("{\"error\": {\"code\": \"no_memory\", "
 			    "\"message\": \"memory is exhausted\", \"object\": \"\"}}\n",

@@ -100,8 +100,8 @@ static int start_plugin(
 	if (!KP_COVERS(plugin, start) || !plugin->start)
 		return 0;
 	/* The plugin may keep it. */
-	char *text =
-		json_is_object(config) ? kp_json_dumps(config, JSON_COMPACT) : strdup("{}");
+	char *text = json_is_object(config) ? kp_json_dumps(config, JSON_COMPACT)
+					    : strdup("{}");
 	if (!text)
 		return kp_diag_set(diag, "error", NULL, "memory is exhausted");
 	kp_error_reset(&kernel->error);

@@ -118,16 +118,18 @@ static int check_bounds(
 }
 
 /*
- * Whether this thread's heap had nothing for jansson. It has no other way to tell: its
- * reader goes on with a string that lacks a letter.
+ * How often the heap had nothing for jansson, in any thread: where it grows for another's
+ * sake memory is exhausted all the same. There is no other way to tell: its reader goes
+ * on with a string that lacks a letter.
  */
-static __thread bool starved;
+static size_t starved;
 
 static void *allocate(size_t size)
 {
 	void *block = malloc(size);
 
-	starved |= block == NULL;
+	if (!block)
+		(void)__atomic_add_fetch(&starved, 1, __ATOMIC_RELAXED);
 	return block;
 }
 
@@ -139,12 +141,13 @@ void kp_json_watch_heap(void)
 json_t *kp_json_load(
 	const char *text, size_t size, size_t flags, json_error_t *error, bool *no_memory)
 {
+	size_t hungry = __atomic_load_n(&starved, __ATOMIC_RELAXED);
 	int before = errno;
 
 	errno = 0;
-	starved = false;
 	json_t *value = json_loadb(text, size, flags, error);
-	*no_memory = starved || errno == ENOMEM || (!value && !error->text[0]);
+	*no_memory = __atomic_load_n(&starved, __ATOMIC_RELAXED) != hungry ||
+		     errno == ENOMEM || (!value && !error->text[0]);
 	if (*no_memory) {
 		json_decref(value);
 		value = NULL;
