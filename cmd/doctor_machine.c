@@ -2,9 +2,6 @@
 /* Kernel, limits, watches, CPU and clock. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/landlock.h>
-#include <linux/seccomp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +17,7 @@
 #include "cmd/doctor.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
+#include "lib/platform/confinement.h"
 
 enum {
 	FILES_LEAST = 1024,	 /* descriptors of plugind: clients, watches, workers */
@@ -46,14 +44,16 @@ static bool has_pidfds(void)
 
 static bool has_landlock(void)
 {
-	return syscall(SYS_landlock_create_ruleset, NULL, 0,
-		       LANDLOCK_CREATE_RULESET_VERSION) > 0;
+	struct kp_confinement confinement;
+	kp_confinement_ask(&confinement);
+	return confinement.landlock > 0;
 }
 
 static bool has_seccomp(void)
 {
-	uint32_t action = SECCOMP_RET_ERRNO;
-	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+	struct kp_confinement confinement;
+	kp_confinement_ask(&confinement);
+	return confinement.filter;
 }
 
 static const struct {

@@ -338,6 +338,7 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 	const struct options *options = daemon->options;
 	char *store = NULL;
 
+	kp_confinement_ask(&daemon->confinement);
 	daemon->loaded_dir = loaded_open(options->state_dir, diag);
 	if (!daemon->loaded_dir)
 		return -1;
@@ -365,6 +366,7 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 			.state_dir = options->state_dir,
 			.system = options->system,
 			.suspected = on_suspected,
+			.confinement = &daemon->confinement,
 			.warned = on_pipeline_warning,
 			.resting = on_resting,
 			.warned_context = daemon},

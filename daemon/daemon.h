@@ -17,6 +17,7 @@
 #include "daemon/tally.h"
 #include "lib/base/diag.h"
 #include "lib/family/family.h"
+#include "lib/platform/confinement.h"
 #include "lib/platform/platform.h"
 #include "lib/registry/decisions.h"
 #include "lib/registry/registry.h"
@@ -51,6 +52,7 @@ struct daemon {
 	struct idl *idl;
 	struct kp_families families;
 	struct kp_platform platform;
+	struct kp_confinement confinement; /* of workers, on this machine */
 	char *platform_text; /* inputs_platform_key: part of the cache's key */
 	struct kp_registry *registry;
 	struct kp_decisions decisions;

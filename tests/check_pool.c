@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "tests/support/suite.h"
+#include "tests/support/unconfined.h"
 #include "tests/support/workers.h"
 
 enum { LONG_MS = 3600000 };
@@ -306,6 +307,7 @@ START_TEST(who_kills_its_keeper_has_failed_alone)
 {
 	struct outcome outcome;
 	struct outcome other;
+	unconfined_become(true, true);
 	workers_start(&workers, 2);
 	outcome_init(&outcome);
 	outcome_init(&other);
@@ -329,6 +331,7 @@ START_TEST(who_kills_the_launcher_among_others_is_lost_with_them)
 {
 	struct outcome outcome;
 	struct outcome other;
+	unconfined_become(true, true);
 	workers_start(&workers, 2);
 	start_hanging(&other);
 	outcome_init(&outcome);
@@ -347,6 +350,7 @@ END_TEST
 START_TEST(who_kills_the_launcher_alone_has_done_it)
 {
 	struct outcome outcome;
+	unconfined_become(true, true);
 	workers_start(&workers, 2);
 	outcome_init(&outcome);
 	outcome.alone = true;

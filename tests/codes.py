@@ -129,6 +129,9 @@ def data():
     for path in glob.glob(os.path.join(ROOT, "lib", "schemas", "*.json")):
         with open(path, encoding="utf-8") as file:
             found.update(words_of(json.load(file)))
+    # Names of system calls.
+    with open(os.path.join(ROOT, "daemon", "worker", "calls.c"), encoding="utf-8") as file:
+        found.update(LITERAL.findall(file.read()))
     with open(os.path.join(HERE, "words"), encoding="utf-8") as file:
         for line in file:
             found.update(line.partition("#")[0].split())

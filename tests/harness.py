@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 
+import unconfined
 from varlink import Client
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -207,6 +208,8 @@ class Daemon:
     env:      further environment
     builtin:  also the layer of the plugins of the build tree, and their directory
     system:   --system
+    user:     who runs it, and owns its directory; the caller where None
+    without:  system calls that this machine does not have (unconfined.py)
     """
 
     def __init__(
@@ -219,15 +222,24 @@ class Daemon:
         builtin=False,
         system=False,
         start=True,
+        user=None,
+        without=(),
         program=os.path.join(BUILD, "plugind"),
     ):
         self.program = program
+        self.user = user
+        self.without = without
         self.place = tempfile.mkdtemp(prefix="kplug-daemon.")
         os.chmod(self.place, 0o755)
         self.manifest_dirs = [os.path.join(self.place, f"layer{i}") for i in range(layers)]
         self.plugin_dir = os.path.join(self.place, "plugins")
         for path in [*self.manifest_dirs, self.plugin_dir]:
             os.mkdir(path)
+        if user is not None:
+            above = os.path.dirname(self.place)
+            os.chmod(above, os.stat(above).st_mode | 0o011)
+            for path in [self.place, *self.manifest_dirs, self.plugin_dir]:
+                os.chown(path, user, user)
         self.families = families or os.path.join(BUILD, "families")
         self.state_dir = os.path.join(self.place, "state")
         self.cache_dir = os.path.join(self.place, "cache")
@@ -289,6 +301,10 @@ class Daemon:
                 stderr=log,
                 env=self.environment(),
                 cwd=self.place,
+                user=self.user,
+                group=self.user,
+                extra_groups=None if self.user is None else [],
+                preexec_fn=(lambda: unconfined.become(self.without)) if self.without else None,
                 **more,
             )
         return self

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
+import unconfined
 from harness import (
     BUILD,
     CRASH,
@@ -338,10 +339,11 @@ __attribute__((constructor)) static void strike(void)
 
 
 class Parents(unittest.TestCase):
-    """A plugin that kills the processes that watch over it: it alone is to blame."""
+    """A plugin that kills the processes that watch over it, where workers are not confined
+    (else it does not come to that: tests/test_sandbox.py): it alone is to blame."""
 
     def test_launcher_that_is_killed_costs_the_killer_only(self):
-        with Daemon() as daemon:
+        with Daemon(without=unconfined.ALL) as daemon:
             names = [f"innocent{i}" for i in range(6)]
             daemon.add_many(names)
             daemon.add("killer", before=LAUNCHER_KILLER)
@@ -354,7 +356,7 @@ class Parents(unittest.TestCase):
             self.assertEqual(plugins["killer"]["reason"]["code"], "killed_the_launcher")
 
     def test_keeper_that_is_killed_is_its_workers_deed(self):
-        with Daemon() as daemon:
+        with Daemon(without=unconfined.ALL) as daemon:
             shutil.copy2(
                 os.path.join(BUILD, "tests", "fixtures", "kills_its_keeper.so"),
                 daemon.library_path("killer"),

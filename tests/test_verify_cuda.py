@@ -13,10 +13,15 @@ CPU = {"id": "cpu", "kind": "cpu", "vendor": "x86-64"}
 GPU = {"id": "gpu-0000:01:00.0", "kind": "gpu", "vendor": "nvidia", "arch": "9.0"}
 
 
-def daemon_with(gpu=GPU, library=FAKE, families=None, **env):
+def daemon_with(gpu=GPU, library=FAKE, families=None, without=(), **env):
     path = ":".join(filter(None, [library, os.environ.get("LD_LIBRARY_PATH")]))
     platform = {"name": "test", "devices": [CPU, gpu]}
-    daemon = Daemon(platform=platform, families=families, env={"LD_LIBRARY_PATH": path, **env})
+    daemon = Daemon(
+        platform=platform,
+        families=families,
+        without=without,
+        env={"LD_LIBRARY_PATH": path, **env},
+    )
     place(daemon, "on_cuda")
     return daemon
 

@@ -38,6 +38,7 @@ const char *bench_verdict(const struct bench_row *row, const struct bench_words 
 	case KP_WORKER_KILLED:
 	case KP_WORKER_EXITED:
 	case KP_WORKER_KILLED_PARENT:
+	case KP_WORKER_REFUSED:
 		return words->fault ? "out_of_bounds" : "crashed";
 	default:
 		return "error";

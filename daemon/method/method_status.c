@@ -50,9 +50,16 @@ static json_t *dirs_json(const struct daemon *daemon)
 
 static json_t *workers_json(const struct daemon *daemon)
 {
-	return json_pack("{s:b, s:s, s:I, s:I, s:I}", "confined", 0, "message",
-		"workers are not confined by a sandbox yet: a plugin that is probed runs "
-		"with the rights of this daemon's user",
+	const struct kp_confinement *confinement = &daemon->confinement;
+	bool whole = kp_confinement_is_whole(confinement);
+	char text[KP_CONFINEMENT_TEXT];
+	char all[KP_CONFINEMENT_TEXT + 128];
+
+	(void)snprintf(all, sizeof(all), "%s%s", kp_confinement_text(confinement, text),
+		whole || !daemon->options->system
+			? ""
+			: "; only plugins that belong to root are probed");
+	return json_pack("{s:b, s:s, s:I, s:I, s:I}", "confined", whole, "message", all,
 		"running", (json_int_t)pool_running(daemon->pool), "started",
 		(json_int_t)pool_started(daemon->pool), "lost",
 		(json_int_t)pool_lost(daemon->pool));

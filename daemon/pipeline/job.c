@@ -227,6 +227,14 @@ void job_bereave(struct pool_job *job, bool launcher)
 	advance(job);
 }
 
+void job_refuse(struct pool_job *job, const char *text, bool deadly)
+{
+	if (!job->supervisor)
+		return;
+	kp_supervisor_refused(job->supervisor, text, deadly);
+	advance(job);
+}
+
 void job_cancel(struct pool_job *job)
 {
 	job->cancelled = true;
@@ -253,7 +261,9 @@ static char *job_text(const struct pool_job *job)
 {
 	json_t *copy = json_copy(job->request.job);
 	char *text = NULL;
-	if (json_object_set_new(copy, "mark", json_string(job->terms.mark)) == 0)
+	if (json_object_set_new(copy, "mark", json_string(job->terms.mark)) == 0 &&
+		json_object_set_new(copy, "deadline_ms",
+			json_integer((json_int_t)job->request.timeout_ms)) == 0)
 		text = kp_json_dumps(copy, JSON_COMPACT);
 	json_decref(copy);
 	return text;

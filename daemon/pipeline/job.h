@@ -52,6 +52,9 @@ void job_lose(struct pool_job *job, const struct kp_diag *why);
 /* Its parent was killed by a signal, and by it: see kp_supervisor_bereaved. */
 void job_bereave(struct pool_job *job, bool launcher);
 
+/* Its sandbox refused something: see kp_supervisor_refused. */
+void job_refuse(struct pool_job *job, const char *text, bool deadly);
+
 /* The end comes later. Not for one that was never started. */
 void job_cancel(struct pool_job *job);
 

@@ -319,6 +319,7 @@ static int copy_settings(
 	own->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;
 	own->suspected = options->suspected;
 	own->system = options->system;
+	own->confinement = options->confinement;
 	own->warned = options->warned;
 	own->warned_context = options->warned_context;
 	own->resting = options->resting;

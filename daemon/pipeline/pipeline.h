@@ -13,6 +13,7 @@
 #include "daemon/pipeline/pool.h"
 #include "daemon/scan/stale.h"
 #include "daemon/scan/stamp.h"
+#include "lib/platform/confinement.h"
 #include "lib/plugin/manifest.h"
 #include "lib/plugin/verdict.h"
 
@@ -36,6 +37,9 @@ struct pipeline_options {
 	/* All is done and saved: memory that is not needed now goes back next. */
 	void (*resting)(void *context);
 	bool system; /* serves all users: nothing that others may change is taken */
+	/* Where workers are not confined as a whole, a system's daemon probes only what
+	 * belongs to root. Borrowed; NULL: they are. */
+	const struct kp_confinement *confinement;
 };
 
 /*

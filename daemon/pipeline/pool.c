@@ -76,6 +76,10 @@ static void on_message(void *context, const json_t *message)
 		job_lose(job, &diag);
 	} else if ((job = find_active(pool, json_object_get(message, "bereaved")))) {
 		job_bereave(job, false);
+	} else if ((job = find_active(pool, json_object_get(message, "refused")))) {
+		const char *text = json_string_value(json_object_get(message, "text"));
+		job_refuse(job, text ? text : "",
+			json_is_true(json_object_get(message, "deadly")));
 	}
 }
 

@@ -152,6 +152,8 @@ static void kept(struct lane_job *job)
 		way_finish(way);
 	} else if (way->same) {
 		unknown(way);
+	} else if (way->foreign) {
+		way_fail_file(way);
 	} else {
 		way_probe(way);
 	}

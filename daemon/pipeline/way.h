@@ -52,6 +52,7 @@ struct way {
 	char closure[DIGEST_TEXT], deps[DIGEST_TEXT];
 	bool checked; /* the entry was hashed again after a failure */
 	bool damaged; /* an entry of it was, once */
+	bool foreign; /* not to be probed by what is not confined: diag says why */
 	struct trace *trace;
 	struct trace *kept; /* of its entry in the store, or NULL */
 	json_t *parts;

@@ -227,8 +227,8 @@ static enum kp_state state_of(const char *code)
 	static const char *const missing[] = {
 		"missing_file", "dangling_link", "generation_lost", NULL};
 	static const char *const rejected[] = {"not_regular_file", "link_loop",
-		"not_permitted", "file_too_large", "too_many_files", "outside",
-		"not_world_readable", "not_trusted", "path_too_long",
+		"not_permitted", "not_confined", "file_too_large", "too_many_files",
+		"outside", "not_world_readable", "not_trusted", "path_too_long",
 		"too_many_search_paths", NULL};
 
 	if (is_one_of(code, missing))

@@ -181,4 +181,4 @@ static int run(
 	return EXIT_SUCCESS;
 }
 
-const struct job_kind job_devices = {.name = "devices", .run = run};
+const struct job_kind job_devices = {.name = "devices", .run = run, .gpu = 1};

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 #include "daemon/worker/process.h"
 #include "daemon/worker/report.h"
+#include "daemon/worker/sandbox.h"
+#include "lib/base/json.h"
 
 static const struct job_kind *const kinds[] = {
 	&job_identify,
@@ -42,13 +45,15 @@ static json_t *read_job(void)
 }
 
 /* The descriptors keep their places over the exec. */
-static void exec_fresh(size_t n)
+static void exec_fresh(size_t n, const struct sandbox *sandbox)
 {
-	char count[16];
-	snprintf(count, sizeof(count), "%zu", n);
+	char count[16], filter[16];
+	(void)snprintf(count, sizeof(count), "%zu", n);
+	(void)snprintf(filter, sizeof(filter), "%d",
+		sandbox->offered.filter ? filter_save(&sandbox->spared) : -1);
 	for (int fd = PROCESS_REPORT; fd < PROCESS_FDS + (int)n; fd++)
 		(void)fcntl(fd, F_SETFD, 0);
-	execl("/proc/self/exe", "plugin-worker", "--job", count, (char *)NULL);
+	execl("/proc/self/exe", "plugin-worker", "--job", count, filter, (char *)NULL);
 }
 
 static int refuse(const struct report *report, const char *why)
@@ -68,8 +73,56 @@ static void take_mark(json_t *job, struct report *report)
 	(void)json_object_del(job, "mark");
 }
 
-static int run(struct report *report, size_t n, bool fresh)
+/* ---- the sandbox ----------------------------------------------------------------- */
+
+static bool has_gpu_kernel(const json_t *note)
 {
+	const json_t *kernels = json_object_get(note, "kernels");
+	size_t i;
+	json_t *kernel;
+
+	json_array_foreach (kernels, i, kernel) {
+		const char *device =
+			kp_json_text(json_object_get(kernel, "capability"), "device");
+		if (device && strcmp(device, "cpu") != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Only what it needs more than a probe on the CPU. */
+static struct limits_wish wish_of(const struct job_kind *kind, const json_t *job)
+{
+	json_int_t ms = json_integer_value(json_object_get(job, "deadline_ms"));
+
+	return (struct limits_wish){
+		.measures = kind->execs,
+		.gpu = kind->gpu || json_is_object(json_object_get(job, "device")) ||
+		       has_gpu_kernel(json_object_get(job, "note")),
+		.timeout_ms = ms > 0 && ms < INT_MAX ? (unsigned)ms : 0,
+	};
+}
+
+static int confine(const struct job_kind *kind, const json_t *job,
+	const struct sandbox *sandbox, struct kp_diag *diag)
+{
+	const struct limits_wish wish = wish_of(kind, job);
+	int gate = fcntl(PROCESS_GATE, F_GETFD) < 0 ? -1 : PROCESS_GATE;
+
+	return sandbox_enter(sandbox, &wish, gate, diag);
+}
+
+/* It cannot be said of a plugin what was not tried: it is tried again. */
+static int refuse_confined(const struct report *report, const struct kp_diag *diag)
+{
+	report_failed(report, "failed", diag);
+	report_end(report);
+	return EXIT_SUCCESS;
+}
+
+static int run(struct report *report, size_t n, const struct sandbox *sandbox, bool fresh)
+{
+	struct kp_diag diag;
 	int fds[PROCESS_FDS_MOST];
 	json_t *job = read_job();
 	const char *name = json_string_value(json_object_get(job, "kind"));
@@ -79,7 +132,7 @@ static int run(struct report *report, size_t n, bool fresh)
 	if (!job)
 		return refuse(report, "its text is not JSON");
 	if (kind && kind->execs && !fresh)
-		exec_fresh(n);
+		exec_fresh(n, sandbox);
 	(void)close(PROCESS_JOB);
 	report->fd = process_hide(PROCESS_REPORT);
 	for (size_t i = 0; i < n && i < PROCESS_FDS_MOST; i++)
@@ -88,22 +141,20 @@ static int run(struct report *report, size_t n, bool fresh)
 		status = refuse(report, name ? name : "it has no kind");
 	else if (kind->execs && !fresh)
 		status = refuse(report, strerror(errno));
-	else {
-		/* Results of a benchmark are as large as they are. */
-		if (!kind->execs)
-			process_limit_files();
+	else if (confine(kind, job, sandbox, &diag) < 0)
+		status = refuse_confined(report, &diag);
+	else
 		status = kind->run(report, job, fds, n);
-	}
 	json_decref(job);
 	return status;
 }
 
-_Noreturn void job_run(size_t n, bool fresh)
+_Noreturn void job_run(size_t n, const struct sandbox *sandbox, bool fresh)
 {
 	struct report report = {.fd = PROCESS_REPORT};
 	if (fresh)
 		for (int fd = PROCESS_REPORT; fd < PROCESS_FDS + (int)n; fd++)
 			(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	/* Never exit(): after the end mark no code of a plugin runs. */
-	_exit(run(&report, n, fresh));
+	_exit(run(&report, n, sandbox, fresh));
 }

@@ -2,6 +2,7 @@
 /* Keeps a worker: waits for it, kills it when told so, ends its kin; then the next. */
 #include "daemon/worker/keeper.h"
 
+#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,6 +18,10 @@
 #include "daemon/worker/job.h"
 #include "daemon/worker/kin.h"
 #include "daemon/worker/packet.h"
+#include "daemon/worker/sandbox.h"
+#include "daemon/worker/watch.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
 
 static const int watched[] = {SIGCHLD, SIGTERM};
 
@@ -30,16 +35,48 @@ static int tell_end(int socket, int64_t id, int status, int lingered)
 	return send(socket, text, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -1;
 }
 
-static pid_t start_worker(const struct packet *job)
+/* What a worker is kept with. */
+struct keeper {
+	pid_t launcher;
+	int socket, jobs, signals;
+	const struct sandbox *sandbox;
+	struct watch watch;
+	int64_t id; /* of the job */
+};
+
+static void tell_refused(const struct keeper *keeper, const struct watch_news *news)
 {
-	size_t more = job->n_fds - PACKET_FDS_LEAST;
-	pid_t keeper = getpid();
+	json_t *message = json_pack("{s:I, s:s, s:b}", "refused", (json_int_t)keeper->id,
+		"text", news->text, "deadly", news->deadly);
+	char *text = message ? kp_json_dumps(message, JSON_COMPACT) : NULL;
+	if (text)
+		(void)send(keeper->socket, text, strlen(text), MSG_NOSIGNAL);
+	free(text);
+	json_decref(message);
+}
+
+static pid_t start_worker(struct keeper *keeper, const struct packet *job)
+{
+	const struct process_fds fds = {.job = job->fds[0],
+		.report = job->fds[1],
+		.output = job->fds[2],
+		.more = job->fds + PACKET_FDS_LEAST,
+		.n = job->n_fds - PACKET_FDS_LEAST};
+	int gate[2] = {-1, -1};
+	pid_t self = getpid();
+	/* Where there is none, what is refused is refused in silence. */
+	if (keeper->sandbox->offered.filter)
+		(void)socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate);
 	pid_t pid = fork();
-	if (pid != 0)
-		return pid;
-	process_become_worker(keeper, job->fds[1], job->fds[0], job->fds[2],
-		job->fds + PACKET_FDS_LEAST, more);
-	job_run(more, false);
+	if (pid == 0) {
+		struct process_fds own = fds;
+		own.gate = gate[1];
+		process_become_worker(self, &own);
+		job_run(fds.n, keeper->sandbox, false);
+	}
+	kp_file_close(&gate[1]);
+	watch_init(&keeper->watch, gate[0], keeper->sandbox->offered.landlock > 0);
+	return pid;
 }
 
 static void kill_worker(pid_t pid)
@@ -72,54 +109,69 @@ static bool is_dead(pid_t worker)
 	return false;
 }
 
-static int wait_for(pid_t worker, int signals)
+/* What it does that no plugin has a reason to do ends it. */
+static void look_at_refused(struct keeper *keeper, pid_t worker, short events)
+{
+	struct watch_news news = {.deadly = false};
+	if (watch_look(&keeper->watch, events, &news))
+		tell_refused(keeper, &news);
+	if (news.deadly)
+		kill_worker(worker);
+}
+
+static int wait_for(struct keeper *keeper, pid_t worker)
 {
 	int status = 0;
 	while (!is_dead(worker)) {
-		struct pollfd ready = {.fd = signals, .events = POLLIN};
-		(void)poll(&ready, 1, -1);
-		if (told_to_kill(signals))
+		struct pollfd ready[] = {{.fd = keeper->signals, .events = POLLIN},
+			{.fd = watch_fd(&keeper->watch), .events = POLLIN}};
+		(void)poll(ready, 2, -1);
+		if (told_to_kill(keeper->signals))
 			kill_worker(worker);
+		if (ready[1].revents)
+			look_at_refused(keeper, worker, ready[1].revents);
 	}
 	(void)waitpid(worker, &status, 0);
 	return status;
 }
 
 /* False: it could not be run, or nobody can be blamed for its end. */
-static bool keep(pid_t launcher, int socket, int jobs, int signals, struct packet *job)
+static bool keep(struct keeper *keeper, struct packet *job)
 {
-	int64_t id;
-	if (job->size != sizeof(id) || job->n_fds < PACKET_FDS_LEAST)
+	if (job->size != sizeof(keeper->id) || job->n_fds < PACKET_FDS_LEAST)
 		return false;
-	memcpy(&id, job->text, sizeof(id));
+	memcpy(&keeper->id, job->text, sizeof(keeper->id));
 	/* Told to kill what has ended: not this one. */
-	(void)told_to_kill(signals);
-	pid_t worker = start_worker(job);
+	(void)told_to_kill(keeper->signals);
+	pid_t worker = start_worker(keeper, job);
 	/* The worker's pipes must be its own: their end is its end. */
 	packet_close(job);
+	int status = worker < 0 ? 0 : wait_for(keeper, worker);
+	watch_finish(&keeper->watch);
 	if (worker < 0)
 		return false;
-	int status = wait_for(worker, signals);
 	bool lingered = kin_end(NULL, NULL);
 	/* Killed because the launcher died, perhaps: then nobody may be blamed. */
-	if (getppid() != launcher)
+	if (getppid() != keeper->launcher)
 		return false;
 	/* First, so that the job that follows finds this one free. */
-	return send(jobs, "", 1, MSG_NOSIGNAL) == 1 &&
-	       tell_end(socket, id, status, lingered) == 0;
+	return send(keeper->jobs, "", 1, MSG_NOSIGNAL) == 1 &&
+	       tell_end(keeper->socket, keeper->id, status, lingered) == 0;
 }
 
-_Noreturn void keeper_run(pid_t launcher, int socket, int jobs)
+_Noreturn void keeper_run(
+	pid_t launcher, int socket, int jobs, const struct sandbox *sandbox)
 {
 	struct packet job;
 	int got;
 	int signals = process_signals(watched, 2);
+	struct keeper keeper = {launcher, socket, jobs, signals, sandbox, {0}, 0};
 	if (signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
 		prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher)
 		_exit(EXIT_FAILURE);
 	process_close_others((const int[]){socket, jobs, signals}, 3);
 	while ((got = packet_receive(jobs, &job)) != 0)
-		if (got > 0 && !keep(launcher, socket, jobs, signals, &job))
+		if (got > 0 && !keep(&keeper, &job))
 			_exit(EXIT_FAILURE);
 	_exit(EXIT_SUCCESS);
 }

@@ -7,6 +7,7 @@
 #include "daemon/worker/job.h"
 #include "daemon/worker/offline.h"
 #include "daemon/worker/process.h"
+#include "daemon/worker/sandbox.h"
 #include "daemon/worker/serve.h"
 #include "lib/base/build.h"
 #include "lib/base/json.h"
@@ -17,7 +18,9 @@ static const char usage[] =
 	"       plugin-worker --inspect FILE    the same, but for what families say of "
 	"its note\n"
 	"       plugin-worker --launcher        serve plugind on descriptor 3\n"
-	"       plugin-worker --job N           do the job on descriptor 4, with N more\n"
+	"       plugin-worker --job N FILTER    do the job on descriptor 4, with N more, "
+	"under\n"
+	"                               the filter on the descriptor FILTER\n"
 	"       plugin-worker --version\n";
 
 static int refuse(void)
@@ -26,14 +29,20 @@ static int refuse(void)
 	return 2;
 }
 
-static int run_job(const char *text)
+static int run_job(const char *text, const char *filter)
 {
+	struct sandbox sandbox;
+	struct kp_diag diag;
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
 	if (*end || end == text || n > PROCESS_FDS_MOST)
 		return refuse();
 	setvbuf(stdout, NULL, _IONBF, 0);
-	job_run(n, true);
+	if (sandbox_resume(&sandbox, atoi(filter), &diag) < 0) {
+		(void)fprintf(stderr, "plugin-worker: %s\n", diag.message);
+		return EXIT_FAILURE;
+	}
+	job_run(n, &sandbox, true);
 }
 
 int main(int argc, char **argv)
@@ -42,8 +51,8 @@ int main(int argc, char **argv)
 	kp_json_watch_heap();
 	if (argc == 2 && strcmp(mode, "--launcher") == 0)
 		return serve();
-	if (argc == 3 && strcmp(mode, "--job") == 0)
-		return run_job(argv[2]);
+	if (argc == 4 && strcmp(mode, "--job") == 0)
+		return run_job(argv[2], argv[3]);
 	if (argc == 3 && strcmp(mode, "--identify") == 0)
 		return offline_identify(argv[2], true);
 	if (argc == 3 && strcmp(mode, "--inspect") == 0)

@@ -16,6 +16,7 @@
 
 #include "daemon/store/digest.h"
 #include "daemon/worker/report.h"
+#include "daemon/worker/sandbox.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/owned.h"
@@ -78,6 +79,21 @@ static void watch_over(struct kp_supervisor *supervisor, pid_t child, int pidfd)
 	}
 }
 
+/* Nobody answers for it: what is refused is refused in silence. */
+static int confine(const struct report *report)
+{
+	const struct limits_wish wish = {.timeout_ms = TIMEOUT_MS};
+	struct sandbox sandbox;
+	struct kp_diag diag;
+
+	if (sandbox_prepare(&sandbox, &diag) == 0 &&
+		sandbox_enter(&sandbox, &wish, -1, &diag) == 0)
+		return 0;
+	report_failed(report, "failed", &diag);
+	report_end(report);
+	return -1;
+}
+
 /* libelf reads what anybody may have made: not in the process that answers. */
 _Noreturn static void be_child(int fd, const char *file, int report_fd, int output)
 {
@@ -85,7 +101,9 @@ _Noreturn static void be_child(int fd, const char *file, int report_fd, int outp
 	json_t *job = json_pack("{s:s, s:s}", "kind", job_identify.name, "file", file);
 	if (!job || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
 		_exit(EXIT_FAILURE);
-	_exit(job_identify.run(&report, job, &fd, 1));
+	if (confine(&report) == 0)
+		_exit(job_identify.run(&report, job, &fd, 1));
+	_exit(EXIT_SUCCESS);
 }
 
 static int supervise(int fd, const char *file, struct kp_finding *finding)

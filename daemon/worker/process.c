@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a process into a worker: signals, session, descriptors, limits. */
+/* Makes a process into a worker: signals, session, descriptors. */
 #include "daemon/worker/process.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HIDE_BELOW = 1024, FILE_MIB = 64 };
+enum { HIDE_BELOW = 1024 };
 
 static void must(int result)
 {
@@ -57,15 +57,6 @@ static void be_first_to_go(void)
 	(void)close(fd);
 }
 
-static void limit(void)
-{
-	struct rlimit no_core = {0, 0};
-	must(setrlimit(RLIMIT_CORE, &no_core));
-	be_first_to_go();
-	must(chdir("/"));
-	umask(022);
-}
-
 static int compare(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
@@ -97,34 +88,40 @@ static int lift(int fd)
 	return high;
 }
 
-static void place(int report, int job, int output, const int *fds, size_t n)
+static void place(const struct process_fds *fds, size_t n)
 {
 	int high[PROCESS_FDS_MOST];
 	int null = lift(open("/dev/null", O_RDONLY | O_CLOEXEC));
-	report = lift(report);
-	job = lift(job);
-	output = lift(output);
+	int report = lift(fds->report);
+	int job = lift(fds->job);
+	int output = lift(fds->output);
+	int gate = fds->gate < 0 ? -1 : lift(fds->gate);
 	for (size_t i = 0; i < n; i++)
-		high[i] = lift(fds[i]);
+		high[i] = lift(fds->more[i]);
 	must(dup2(null, STDIN_FILENO));
 	must(dup2(output, STDOUT_FILENO));
 	must(dup2(output, STDERR_FILENO));
 	must(dup3(report, PROCESS_REPORT, O_CLOEXEC));
 	must(dup3(job, PROCESS_JOB, O_CLOEXEC));
+	if (gate < 0)
+		(void)close(PROCESS_GATE);
+	else
+		must(dup3(gate, PROCESS_GATE, O_CLOEXEC));
 	for (size_t i = 0; i < n; i++)
 		must(dup3(high[i], PROCESS_FDS + (int)i, O_CLOEXEC));
 	(void)close_range(PROCESS_FDS + (unsigned)n, ~0u, 0);
 }
 
-void process_become_worker(
-	pid_t parent, int report, int job, int output, const int *fds, size_t n)
+void process_become_worker(pid_t parent, const struct process_fds *fds)
 {
 	must(setsid());
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL));
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
-	place(report, job, output, fds, n < PROCESS_FDS_MOST ? n : PROCESS_FDS_MOST);
-	limit();
+	place(fds, fds->n < PROCESS_FDS_MOST ? fds->n : PROCESS_FDS_MOST);
+	be_first_to_go();
+	must(chdir("/"));
+	umask(022);
 	let_signals_in();
 	/* It may die at any time, and what it printed before is evidence. */
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -148,11 +145,4 @@ int process_hide(int fd)
 		return fd;
 	(void)close(fd);
 	return hidden;
-}
-
-void process_limit_files(void)
-{
-	const rlim_t most = (rlim_t)FILE_MIB << 20;
-	struct rlimit files = {most, most};
-	must(setrlimit(RLIMIT_FSIZE, &files));
 }

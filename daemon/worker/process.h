@@ -10,7 +10,8 @@
 enum {
 	PROCESS_REPORT = 3,
 	PROCESS_JOB = 4,
-	PROCESS_FDS = 5,
+	PROCESS_GATE = 5, /* where there is one: sandbox.h */
+	PROCESS_FDS = 6,
 	PROCESS_FDS_MOST = 3,
 };
 
@@ -19,22 +20,23 @@ void process_default_signals(void);
 
 /*
  * In a fresh child of `parent`: a session of its own, killed with its parent,
- * no signal blocked, no core, first to go when memory is short, cwd "/", umask 022,
- * /dev/null as stdin, `output` as stdout and stderr (unbuffered), report, job and the n
- * fds at their places, and no other descriptor. Ends the process when it cannot be made
- * so.
+ * no signal blocked, first to go when memory is short, cwd "/", umask 022,
+ * /dev/null as stdin, `output` as stdout and stderr (unbuffered), report, job, gate (or
+ * -1) and the n fds at their places, and no other descriptor. Ends the process when it
+ * cannot be made so.
  */
-void process_become_worker(
-	pid_t parent, int report, int job, int output, const int *fds, size_t n);
+struct process_fds {
+	int report, job, output, gate;
+	const int *more;
+	size_t n;
+};
+void process_become_worker(pid_t parent, const struct process_fds *fds);
 
 /*
  * Moves a descriptor to a number above that nobody knows before, close-on-exec, so that
  * it is not hit by who writes to 3; returns it. Where it cannot, it stays.
  */
 int process_hide(int fd);
-
-/* From now on no file can be made larger than 64 MiB by this process. */
-void process_limit_files(void);
 
 /* All but the standard descriptors and these. */
 void process_close_others(const int *keep, size_t n);

@@ -34,13 +34,14 @@ void report_end(const struct report *report);
 /*
  * A kind of job: a row each, the table is in job.c. run gets the job object and
  * the descriptors that came with it and returns the exit status, 0 after
- * report_end. execs: the launcher runs it in a fresh process image.
+ * report_end. execs: the launcher runs it in a fresh process image, and it measures.
+ * gpu: it asks a GPU's driver, whatever the job says.
  */
 struct job_kind {
 	const char *name;
 	int (*run)(const struct report *report, const json_t *job, const int *fds,
 		size_t n_fds);
-	int execs;
+	int execs, gpu;
 };
 extern const struct job_kind job_identify; /* {"kind","file","part"}; fds: the library */
 extern const struct job_kind job_probe;	   /* {"kind","stored","note","file"} */

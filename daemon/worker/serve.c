@@ -22,6 +22,7 @@
 #include "daemon/worker/kin.h"
 #include "daemon/worker/packet.h"
 #include "daemon/worker/process.h"
+#include "daemon/worker/sandbox.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 
@@ -40,6 +41,7 @@ struct seat {
 
 struct launcher {
 	int signals;
+	struct sandbox sandbox; /* for the workers, which are forks of forks of this */
 	struct seat *seats;
 	struct pollfd *ready; /* the daemon, signals, then a place for each seat */
 	size_t count, room;
@@ -138,7 +140,7 @@ static struct seat *add_keeper(struct launcher *launcher)
 		return NULL;
 	pid_t keeper = fork();
 	if (keeper == 0)
-		keeper_run(self, LAUNCHER_SOCKET, pair[1]);
+		keeper_run(self, LAUNCHER_SOCKET, pair[1], &launcher->sandbox);
 	int error = errno;
 	kp_file_close(&pair[1]);
 	if (keeper < 0) {
@@ -257,20 +259,31 @@ static void end_all(struct launcher *launcher)
 	(void)kin_end(NULL, NULL);
 	free(launcher->seats);
 	free(launcher->ready);
+	sandbox_finish(&launcher->sandbox);
 }
 
 static bool prepare(struct launcher *launcher)
 {
+	struct kp_diag diag;
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0)
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0) {
+		perror("plugin-worker: cannot open /dev/null");
 		return false;
+	}
 	process_default_signals();
 	process_close_others((const int[]){LAUNCHER_SOCKET}, 1);
 	(void)fcntl(LAUNCHER_SOCKET, F_SETFD, FD_CLOEXEC);
 	launcher->signals = process_signals(watched, 2);
 	launcher->ready = calloc(SEATS, sizeof(*launcher->ready));
-	return launcher->ready && launcher->signals >= 0 &&
-	       prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+	if (!launcher->ready || launcher->signals < 0 ||
+		prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
+		perror("plugin-worker: cannot serve as launcher");
+		return false;
+	}
+	if (sandbox_prepare(&launcher->sandbox, &diag) == 0)
+		return true;
+	(void)fprintf(stderr, "plugin-worker: %s\n", diag.message);
+	return false;
 }
 
 /* Waits for the daemon, a signal, or a keeper that is free; 0: free ones have idled. */
@@ -293,7 +306,6 @@ int serve(void)
 	struct launcher launcher = {.signals = -1};
 	backtrace_prepare();
 	if (!prepare(&launcher)) {
-		perror("plugin-worker: cannot serve as launcher");
 		free(launcher.ready);
 		return EXIT_FAILURE;
 	}

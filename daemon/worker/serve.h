@@ -16,7 +16,8 @@ enum { LAUNCHER_SOCKET = 3 };
  * and back
  *   {"started": id}, {"ended": id, "status": wait status, "lingered": bool},
  *   {"lost": id, "message": text}: the job could not be run, or its keeper failed,
- *   {"bereaved": id}: its keeper was killed. Nobody but the worker has a reason to.
+ *   {"bereaved": id}: its keeper was killed. Nobody but the worker has a reason to,
+ *   {"refused": id, "text": what it may not, "deadly": it is killed for it}.
  * Returns the exit status.
  */
 int serve(void);

@@ -102,6 +102,9 @@ static void take_failed(struct kp_finding *finding, const json_t *line)
 	if (!json_is_object(failed) || finding->failed)
 		return;
 	finding->failed = true;
+	/* Before anything of the plugin was looked at: no word on it. */
+	finding->verdict->retry |=
+		strcmp(text_of(failed, "code", ""), "sandbox_failed") == 0;
 	kp_verdict_fail(finding->verdict, rejected ? KP_STATE_REJECTED : KP_STATE_FAILED,
 		text_of(failed, "code", NULL), text_of(failed, "message", ""));
 }
@@ -326,6 +329,19 @@ static void keep_evidence(
 	kp_verdict_mark_evidence(verdict);
 }
 
+/* A host does not refuse it: what the plugin is there is another thing than here. */
+static void warn_refused(
+	struct kp_verdict *verdict, const struct kp_worker_result *result)
+{
+	char text[sizeof(result->refused) + 128];
+
+	if (!result->refused[0] || result->end == KP_WORKER_REFUSED)
+		return;
+	(void)snprintf(text, sizeof(text),
+		"the sandbox of its worker refused something: %s", result->refused);
+	kp_verdict_warn(verdict, "sandbox_refused", "", text);
+}
+
 enum kp_finding_end kp_finding_identified(
 	struct kp_finding *finding, const struct kp_worker_result *result, int64_t now)
 {
@@ -335,6 +351,7 @@ enum kp_finding_end kp_finding_identified(
 		finding->no_memory)
 		return KP_FINDING_LOST;
 	verdict->probe_ms += result->elapsed_ms;
+	warn_refused(verdict, result);
 	if (result->end == KP_WORKER_DONE && !finding->failed)
 		return KP_FINDING_GOOD;
 	/* A worker that reported a failure and ended as agreed: its words count. */

@@ -33,6 +33,7 @@ struct kp_supervisor {
 	bool has_cause;
 	enum kp_worker_end cause; /* what ended it, when that was not its own doing */
 	bool launcher;		  /* it was this parent that it killed */
+	char refusal[256];	  /* for which it was killed */
 	struct kp_worker_result result;
 };
 
@@ -68,7 +69,8 @@ static const char *stage_words(const struct kp_supervisor *supervisor)
 const char *kp_worker_end_name(enum kp_worker_end end)
 {
 	static const char *const names[KP_WORKER_ENDS] = {"done", "exited", "killed",
-		"timed_out", "garbled", "lingered", "killed_parent", "lost", "cancelled"};
+		"timed_out", "garbled", "lingered", "killed_parent", "refused", "lost",
+		"cancelled"};
 
 	return names[end];
 }
@@ -235,6 +237,24 @@ void kp_supervisor_bereaved(struct kp_supervisor *supervisor, bool launcher)
 	supervisor->ended = true;
 }
 
+void kp_supervisor_refused(
+	struct kp_supervisor *supervisor, const char *text, bool deadly)
+{
+	char *refused = supervisor->result.refused;
+	size_t used = strlen(refused);
+	char clean[sizeof(supervisor->refusal)];
+
+	(void)kp_text_clean(text, clean, sizeof(clean));
+	/* Whole, or not at all. */
+	if (used + strlen(clean) + 2 < sizeof(supervisor->result.refused))
+		(void)snprintf(refused + used, sizeof(supervisor->result.refused) - used,
+			"%s%s", used ? "; " : "", clean);
+	if (!deadly || supervisor->has_cause)
+		return;
+	set_cause(supervisor, KP_WORKER_REFUSED);
+	memcpy(supervisor->refusal, clean, sizeof(clean));
+}
+
 void kp_supervisor_cancel(struct kp_supervisor *supervisor)
 {
 	set_cause(supervisor, KP_WORKER_CANCELLED);
@@ -342,6 +362,11 @@ static void explain(struct kp_supervisor *supervisor)
 		break;
 	case KP_WORKER_KILLED_PARENT:
 		explain_bereaved(supervisor);
+		break;
+	case KP_WORKER_REFUSED:
+		kp_diag_set(diag, "refused_by_sandbox", stage,
+			"was ended by its sandbox during %s: %s", stage_words(supervisor),
+			supervisor->refusal);
 		break;
 	case KP_WORKER_LOST:
 		kp_diag_set(diag, "worker_lost", stage,

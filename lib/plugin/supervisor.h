@@ -29,6 +29,7 @@ enum kp_worker_end {
 	KP_WORKER_GARBLED,   /* its report is not what was agreed */
 	KP_WORKER_LINGERED,  /* left processes behind, which were killed */
 	KP_WORKER_KILLED_PARENT, /* who watches over it died of it */
+	KP_WORKER_REFUSED,	 /* its sandbox ended it */
 	KP_WORKER_LOST,		 /* the launcher died: nobody's blame */
 	KP_WORKER_CANCELLED,
 };
@@ -44,6 +45,7 @@ struct kp_worker_result {
 	char stage[32]; /* that the worker named last: "load", "probe kernel mm" */
 	char output[KP_WORKER_OUTPUT * 4 + 1]; /* safe text */
 	char loader[1024];		       /* dlerror text it reported, or "" */
+	char refused[1024];  /* what its sandbox did not let it do, or "" */
 	struct kp_diag diag; /* code and sentence for every end but DONE */
 	double elapsed_ms;
 };
@@ -76,6 +78,12 @@ void kp_supervisor_lost(struct kp_supervisor *supervisor);
 /* Its parent was killed, and nobody else can have done it: code killed_its_keeper; with
  * `launcher` all workers' parent, while it ran alone: code killed_the_launcher. */
 void kp_supervisor_bereaved(struct kp_supervisor *supervisor, bool launcher);
+/*
+ * Its sandbox refused something, which `text` says: "it may not open sockets (socket)".
+ * deadly: it is killed for it.
+ */
+void kp_supervisor_refused(
+	struct kp_supervisor *supervisor, const char *text, bool deadly);
 void kp_supervisor_cancel(struct kp_supervisor *supervisor);
 
 /* What it has printed so far: the end of it, safe text. Valid until the next call. */
