@@ -59,7 +59,7 @@ START_TEST(a_sound_plugin_answers_for_its_kernel)
 }
 END_TEST
 
-START_TEST(a_probe_never_calls_start)
+START_TEST(t30_a_probe_never_calls_start)
 {
 	workers_probe(&workers, "starts_itself", &outcome);
 	ck_assert_int_eq(outcome.result.end, KP_WORKER_DONE);
@@ -416,7 +416,7 @@ static TCase *make_cases(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, a_sound_plugin_answers_for_its_kernel);
-	tcase_add_test(tcase, a_probe_never_calls_start);
+	tcase_add_test(tcase, t30_a_probe_never_calls_start);
 	tcase_add_test(tcase, a_destructor_that_hangs_is_never_called);
 	tcase_add_loop_test(
 		tcase, t18_who_hangs_is_killed_at_the_deadline, 0, COUNT(hanging));

@@ -31,6 +31,7 @@ SETTERS = {
     "add_fault": 1,
     "tell_absent": 1,
     "doctor_tell": 1,
+    "differ": 1,
 }
 NO_CODES = ("code", "unknown")  # a key, a state of a device
 CALL = re.compile(r"(?<![\w.>])(" + "|".join(SETTERS) + r")\(")

@@ -80,6 +80,11 @@ class Confined(unittest.TestCase):
             self.assertIn("sandbox_refused", shown)
             self.assertIn(word, " ".join(shown.split()))
 
+    def test_t28_side_effects_of_loading_are_warnings_that_info_shows(self):
+        for code in ("changes_locale", "changes_umask", "leaves_threads"):
+            self.assertEqual(hostile(self.daemon, code)["state"], "active")
+            self.assertIn(code, self.daemon.ctl("info", code).stdout)
+
     def test_files_of_the_store_are_what_they_were(self):
         for fixture in ("file_written", "file_removed", "file_opened_to_everybody"):
             plugin = hostile(self.daemon, fixture)

@@ -8,6 +8,7 @@
 #include "daemon/worker/backtrace.h"
 #include "daemon/worker/elf_facts.h"
 #include "daemon/worker/elf_image.h"
+#include "daemon/worker/hygiene.h"
 #include "daemon/worker/loaded.h"
 #include "daemon/worker/report.h"
 #include "daemon/worker/search.h"
@@ -153,6 +154,19 @@ static void add_places(struct kp_diag *diag, const struct places *places)
 	json_decref(found);
 }
 
+/* Told once: what is there now is what the next step begins with. */
+static void tell_hygiene(
+	const struct report *report, struct hygiene *hygiene, const char *when)
+{
+	json_t *warnings = json_array();
+
+	if (hygiene)
+		hygiene_compare(hygiene, when, warnings);
+	if (json_array_size(warnings) > 0)
+		report_line(report, json_pack("{s:O}", "warnings", warnings));
+	json_decref(warnings);
+}
+
 static void probe(
 	const struct report *report, const char *stored, const struct kp_note *note)
 {
@@ -160,8 +174,11 @@ static void probe(
 	struct places places;
 	struct kp_diag diag;
 	find_places(stored, &places);
+	struct hygiene *hygiene = hygiene_take();
 	if (loaded_open(stored, note, &loaded, &diag) == 0) {
+		tell_hygiene(report, hygiene, "loading it");
 		ask_all(report, &places, note, &loaded);
+		tell_hygiene(report, hygiene, "asking its kernels");
 	} else {
 		add_places(&diag, &places);
 		if (*loaded.loader)
@@ -169,6 +186,7 @@ static void probe(
 		/* What would not load did something; what loaded is something else. */
 		report_failed(report, loaded.handle ? "rejected" : "failed", &diag);
 	}
+	hygiene_free(hygiene);
 	json_decref(places.facts);
 }
 
