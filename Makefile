@@ -33,9 +33,9 @@ INSTALL     ?= install
 
 # ---- what must be on the machine (names of Debian packages) -----------------
 BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf-dev \
-	nettle-dev libseccomp-dev python3
+	nettle-dev libseccomp-dev libsodium-dev python3
 DEB_PACKAGES   := debhelper dh-python dpkg-dev
-TEST_PACKAGES  := $(BUILD_PACKAGES) $(DEB_PACKAGES) lintian check python3-jsonschema \
+TEST_PACKAGES  := $(BUILD_PACKAGES) $(DEB_PACKAGES) lintian check minisign python3-jsonschema \
 	python3-prometheus-client g++ clang binutils mandoc \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	qemu-user strace util-linux procps systemd dbus zsh fish python3-numpy python3-pip \
@@ -60,7 +60,7 @@ ALL_LDFLAGS  = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(SANITIZE)
 pkg          = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 LIB_LIBS    := $(call pkg,jansson) -lm
 DAEMON_LIBS := $(call pkg,libuv nettle) $(LIB_LIBS) -lpthread
-WORKER_LIBS := $(call pkg,libelf nettle libseccomp) $(LIB_LIBS) -ldl -lpthread
+WORKER_LIBS := $(call pkg,libelf nettle libseccomp libsodium) $(LIB_LIBS) -ldl -lpthread
 CMD_LIBS    := $(LIB_LIBS)
 TEST_LIBS   := $(call pkg,check libuv) $(WORKER_LIBS)
 

@@ -134,6 +134,12 @@ static void add_file(struct grid *grid, const json_t *plugin)
 	field_pair_text(grid, "stored", plugin, "stored");
 	field_pair_text(grid, "sha256", plugin, "sha256");
 	field_pair_text(grid, "closure", plugin, "closure");
+	const json_t *signature = json_object_get(plugin, "signature");
+	if (json_is_object(signature))
+		grid_pair(grid, "signed by", "%s (%s): %s",
+			field_text(signature, "key", "?"),
+			field_text(signature, "file", "?"),
+			field_text(signature, "comment", ""));
 	if (json_is_integer(size))
 		grid_pair(
 			grid, "size", "%lld bytes", (long long)json_integer_value(size));

@@ -21,6 +21,8 @@
 #include "lib/base/json.h"
 #include "lib/base/text.h"
 
+enum { SEAL_BYTES = 16 << 10 };
+
 static const struct question reloading = {
 	"Reload", {{"generation", KP_JSON_INTEGER, true},
 			  {"plugins", KP_JSON_ARRAY | KP_JSON_NULL, false}}};
@@ -95,6 +97,30 @@ static int copy_library(
 	return output_refuse(&session->output, "write_failed", target->libraries,
 		"cannot write %s in %s: %s", target->library, target->libraries,
 		strerror(error));
+}
+
+/* That of the library before it is not one of this one. */
+static int copy_seal(
+	struct session *session, const char *file, const struct install_target *target)
+{
+	owned_text beside = NULL;
+	owned_text text = NULL;
+	struct kp_diag diag;
+	size_t size;
+
+	if (asprintf(&beside, "%s.minisig", file) < 0) {
+		beside = NULL;
+		return output_no_memory(&session->output);
+	}
+	if (access(beside, F_OK) < 0 && errno == ENOENT) {
+		(void)unlinkat(target->libraries_fd, target->seal, 0);
+		return KP_EXIT_OK;
+	}
+	if (kp_file_read(AT_FDCWD, beside, SEAL_BYTES, &text, &size, &diag) < 0 ||
+		kp_file_replace(target->libraries_fd, target->seal, text, size, 0644,
+			true, &diag) < 0)
+		return output_fail_diag(&session->output, &diag);
+	return KP_EXIT_OK;
 }
 
 /* The manifest that is there with another library: what was set in it stays. */
@@ -192,7 +218,9 @@ static int put_files(
 		install_target_forget(target);
 		return kept;
 	}
-	int status = copy_library(session, file, target);
+	int status = copy_seal(session, file, target);
+	if (status == KP_EXIT_OK)
+		status = copy_library(session, file, target);
 	if (status == KP_EXIT_OK)
 		status = write_manifest(session, target);
 	if (status == KP_EXIT_OK)
@@ -281,8 +309,10 @@ static int run_uninstall(struct session *session)
 					 target.name, target.layer.dir, target.name)
 			       : layer_fail(session, &target.layer, "remove",
 					 target.manifest);
-	if (library)
+	if (library) {
 		(void)unlinkat(target.libraries_fd, target.library, 0);
+		(void)unlinkat(target.libraries_fd, target.seal, 0);
+	}
 	status = session_ask(session, &reloading, json_object(), &reply);
 	if (status != KP_EXIT_OK)
 		return status;
@@ -311,7 +341,8 @@ const struct command install_command = {
 		"NAME.json, with the library's digest, into the highest manifest "
 		"directory, with your own rights. What plugind refuses is taken back. "
 		"Runs for one name follow one another, and the next one takes back what "
-		"a killed one has left half done.",
+		"a killed one has left half done. A signature beside it, "
+		"FILE.so.minisig, goes with it.",
 	.options = options,
 	.waits = true,
 	.run = run_install,
@@ -324,7 +355,7 @@ const struct command uninstall_command = {
 	.most = 1,
 	.summary = "Take back what install has put there",
 	.help = "Removes the manifest in the highest manifest directory, and the library "
-		"where `install` has put it.",
+		"with its signature where `install` has put them.",
 	.waits = true,
 	.run = run_uninstall,
 };

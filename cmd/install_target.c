@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two files of an installed plugin, changed together by one run at a time. */
+/* The files of an installed plugin, changed together by one run at a time. */
 #include "cmd/install_target.h"
 
 #include <errno.h>
@@ -62,6 +62,9 @@ static void name_files(struct install_target *target)
 		target->old_manifest, INSTALL_FILE_BYTES, ".%s.json.old", target->name);
 	(void)snprintf(
 		target->old_library, INSTALL_FILE_BYTES, ".%s.so.old", target->name);
+	(void)snprintf(target->seal, INSTALL_FILE_BYTES, "%s.so.minisig", target->name);
+	(void)snprintf(
+		target->old_seal, INSTALL_FILE_BYTES, ".%s.so.minisig.old", target->name);
 	(void)snprintf(target->lock, INSTALL_FILE_BYTES, ".%s.lock", target->name);
 }
 
@@ -76,12 +79,14 @@ static bool keep_old(int dir, const char *file, const char *old)
 
 bool install_target_keep(const struct install_target *target)
 {
-	return keep_old(target->libraries_fd, target->library, target->old_library) &&
+	return keep_old(target->libraries_fd, target->seal, target->old_seal) &&
+	       keep_old(target->libraries_fd, target->library, target->old_library) &&
 	       keep_old(target->layer_fd, target->manifest, target->old_manifest);
 }
 
 void install_target_forget(const struct install_target *target)
 {
+	(void)unlinkat(target->libraries_fd, target->old_seal, 0);
 	(void)unlinkat(target->libraries_fd, target->old_library, 0);
 	(void)unlinkat(target->layer_fd, target->old_manifest, 0);
 }
@@ -94,6 +99,7 @@ static void put_back(int dir, const char *file, const char *old)
 
 void install_target_put_back(const struct install_target *target)
 {
+	put_back(target->libraries_fd, target->seal, target->old_seal);
 	put_back(target->libraries_fd, target->library, target->old_library);
 	put_back(target->layer_fd, target->manifest, target->old_manifest);
 	/* Of a file that was not replaced rename leaves both names. */
@@ -143,6 +149,8 @@ static void recover(struct session *session, const struct install_target *target
 		output_remark(&session->output,
 			"%s: what an earlier run has left half done is taken back",
 			target->name);
+		if (is_kept(target->libraries_fd, target->old_seal))
+			put_back(target->libraries_fd, target->seal, target->old_seal);
 		if (library)
 			put_back(target->libraries_fd, target->library,
 				target->old_library);

@@ -19,6 +19,7 @@ struct install_target {
 	bool is_plugin_dir;   /* the bare name is enough in the manifest */
 	char manifest[INSTALL_FILE_BYTES], library[INSTALL_FILE_BYTES];
 	char old_manifest[INSTALL_FILE_BYTES], old_library[INSTALL_FILE_BYTES];
+	char seal[INSTALL_FILE_BYTES], old_seal[INSTALL_FILE_BYTES]; /* its signature */
 	char lock[INSTALL_FILE_BYTES];
 	int layer_fd, libraries_fd, lock_fd;
 	bool replaced;

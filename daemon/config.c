@@ -27,7 +27,8 @@ static const char *key_of(const struct setting *setting, char *key, size_t size)
 
 static unsigned types_of(const struct setting *setting)
 {
-	return setting->kind == SETTING_PATHS	 ? KP_JSON_ARRAY
+	return setting->kind == SETTING_PATHS || setting->kind == SETTING_SIGNING
+		       ? KP_JSON_ARRAY
 	       : setting->kind == SETTING_SWITCH ? KP_JSON_BOOLEAN
 	       : setting_is_number(setting)	 ? KP_JSON_INTEGER
 						 : KP_JSON_STRING;
@@ -76,7 +77,7 @@ static int apply_value(struct options *options, const struct setting *setting,
 		*(bool *)setting_member(options, setting) = json_is_true(value);
 		return 0;
 	}
-	if (setting->kind == SETTING_PATHS)
+	if (setting->kind == SETTING_PATHS || setting->kind == SETTING_SIGNING)
 		return apply_paths(options, setting, key, base, value, diag);
 	(void)snprintf(
 		number, sizeof(number), "%lld", (long long)json_integer_value(value));

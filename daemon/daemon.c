@@ -364,6 +364,7 @@ static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
 			.cache_dir = options->cache_dir,
 			.platform = daemon->platform_text,
 			.state_dir = options->state_dir,
+			.signing = &options->signing,
 			.system = options->system,
 			.suspected = on_suspected,
 			.confinement = &daemon->confinement,

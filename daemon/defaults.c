@@ -3,10 +3,12 @@
 #include "daemon/defaults.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/log.h"
 #include "daemon/options.h"
+#include "installed.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
 
@@ -68,6 +70,11 @@ int defaults_fill(struct options *options, struct kp_diag *diag)
 			&options->has_usual_socket},
 	};
 	int result = 0;
+
+	if (!options->signing.trusted)
+		options->signing.trusted = strdup(KP_SYSCONFDIR "/kplug/trusted-keys.d");
+	if (!options->signing.trusted)
+		return kp_diag_no_memory(diag);
 
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
 		if (fill_path(defaults[i].at, defaults[i].option, defaults[i].usual,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "daemon/log.h"
+#include "daemon/signing.h"
 #include "lib/base/diag.h"
 
 /* sun_path with its NUL has 108 bytes on Linux. */
@@ -36,6 +37,7 @@ struct options {
 	unsigned driver_timeout_ms;
 	unsigned strikes, strike_window_s; /* daemon/incident/quarantine.h */
 	bool no_quarantine;
+	struct signing signing; /* its `trusted` is a path like the others */
 	unsigned history;     /* generations of a plugin that are kept */
 	unsigned history_mib; /* and how much of the store they may take, together */
 	/* Nobody named them: they may be missing, and what leads there is made. */

@@ -47,6 +47,10 @@ const struct setting settings[] = {
 		"keep so many generations of each plugin in the store (3)"},
 	{"history-mib", SETTING_MIB, AT(history_mib), 0, false, "N",
 		"as long as all that do not run take so many MiB at most (1024)"},
+	{"signatures", SETTING_SIGNING, AT(signing), 0, false, "[DIR=]POLICY",
+		"of libraries whose manifests are there: off, warn, require (repeat it)"},
+	{"trusted-keys", SETTING_PATH, AT(signing.trusted), 0, false, "DIR",
+		"public keys of minisign whose signatures count"},
 	{"log-level", SETTING_LEVEL, AT(log_level), 0, false, "LEVEL",
 		"error, warning, info (default) or debug"},
 	{"system", SETTING_SWITCH, AT(system), 0, false, NULL,
@@ -133,6 +137,19 @@ static int set_level(struct options *options, const char *name, const char *valu
 		"%s: \"%s\" is none of error, warning, info, debug", name, value);
 }
 
+static int add_signing(struct options *options, const char *name, const char *value,
+	struct kp_diag *diag)
+{
+	int result = signing_add(&options->signing, value);
+
+	if (result == 0)
+		return 0;
+	return setting_usage(diag, name,
+		result == -1 ? "off, warn or require expected, or one of them behind an "
+			       "absolute directory and ="
+			     : "there are more than 64, or memory is exhausted");
+}
+
 /* Numbers, by what they count; all of them from 1 on. */
 static const struct {
 	const char *of;
@@ -175,6 +192,8 @@ bool setting_is_set(struct options *options, const struct setting *setting)
 	case SETTING_PATH:
 	case SETTING_PATHS:
 		return *(void **)setting_member(options, setting) != NULL;
+	case SETTING_SIGNING:
+		return options->signing.count > 0;
 	case SETTING_LEVEL:
 		return options->log_level != 0;
 	case SETTING_MS:
@@ -198,6 +217,8 @@ int setting_set(struct options *options, const struct setting *setting, const ch
 		return set_path(options, setting, name, base, value, diag);
 	case SETTING_PATHS:
 		return add_dir(options, name, base, value, diag);
+	case SETTING_SIGNING:
+		return add_signing(options, name, value, diag);
 	case SETTING_LEVEL:
 		return set_level(options, name, value, diag);
 	case SETTING_MS:

@@ -15,7 +15,7 @@ static void ck_members(const json_t *info)
 		"license", "description", "state", "reason", "since", "source",
 		"manifest", "library", "stored", "sha256", "closure", "size", "abi",
 		"host", "elf", "config", "probe_ms", "evidence", "warnings", "kernels",
-		"rolled_back"};
+		"rolled_back", "signature"};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		ck_assert_msg(json_object_get(info, members[i]) != NULL, "%s is missing",

@@ -318,6 +318,7 @@ static int copy_settings(
 	own->platform = strdup(options->platform);
 	own->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;
 	own->suspected = options->suspected;
+	own->signing = options->signing;
 	own->system = options->system;
 	own->confinement = options->confinement;
 	own->warned = options->warned;

@@ -12,6 +12,7 @@
 
 #include "daemon/pipeline/pool.h"
 #include "daemon/scan/stale.h"
+#include "daemon/signing.h"
 #include "daemon/scan/stamp.h"
 #include "lib/platform/confinement.h"
 #include "lib/plugin/manifest.h"
@@ -29,6 +30,7 @@ struct pipeline_options {
 				 cache key */
 	/* STATE, for marks of what is being probed, or NULL: there are none. */
 	const char *state_dir;
+	const struct signing *signing; /* borrowed; NULL: nothing is asked */
 	/* A plugin that is probed after all others, and why; with warned_context. */
 	void (*suspected)(void *context, const char *plugin, const char *why);
 	/* A warning that was not there before: pipeline_warnings has it, too. */

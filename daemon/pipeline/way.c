@@ -74,7 +74,13 @@ static void copied(struct lane_job *job)
 	const char *digest = draft_file(way->draft, 0)->digest;
 	if (way->manifest.sha256[0] && strcmp(way->manifest.sha256, digest) != 0)
 		way_fail_digest(way, digest);
-	else if (way->same)
+	else
+		way_seal(way);
+}
+
+void way_sealed(struct way *way)
+{
+	if (way->same)
 		keep(way);
 	else
 		way_identify(way);

@@ -57,6 +57,7 @@ struct way {
 	struct trace *kept; /* of its entry in the store, or NULL */
 	json_t *parts;
 
+	json_t *seal; /* what is asked of a worker about its signature; or NULL */
 	struct permit permit; /* to be probed */
 	bool was_probed;      /* with a result */
 	unsigned lost;
@@ -79,6 +80,8 @@ void way_free(struct way *way);
 void way_copy_again(struct way *way);
 
 /* Questions to workers (way_ask.c), and what comes after. */
+void way_seal(struct way *way);	    /* who has signed the library? (way_seal.c) */
+void way_sealed(struct way *way);
 void way_identify(struct way *way); /* the next file of the draft */
 void way_identified(struct way *way);
 void way_probe(struct way *way);
@@ -91,6 +94,12 @@ bool way_is_over(struct way *way);
 void way_fail_file(struct way *way);
 void way_fail_digest(struct way *way, const char *digest);
 
+/* Of a file of the draft; takes request->job, sets the rest. */
+void way_ask_of_copy(struct way *way, size_t file, struct pool_request *request);
+/* Its worker was lost: once more, or its end. */
+void way_ask_again(struct way *way, void (*again)(struct way *way));
+/* What is asked of signatures of this plugin. */
+enum signing_policy way_policy(const struct way *way);
 /* What it has asked for or holds goes back (way_ask.c). */
 void way_return_permit(struct way *way);
 
@@ -109,6 +118,7 @@ int way_set_stored(struct way *way, const char *closure, const char *entry)
 /* Work in the pool. */
 void way_look(struct lane_job *job);   /* sets hit */
 void way_copy(struct lane_job *job);   /* a new draft of the library; sets same */
+int way_read_seal(struct way *way);    /* of way_copy; -1: memory */
 void way_search(struct lane_job *job); /* adds what the identified files reach */
 void way_keep(struct lane_job *job);   /* the draft becomes an entry */
 void way_check(struct lane_job *job);  /* is the entry what it should be? sets damaged */

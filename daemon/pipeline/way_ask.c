@@ -128,27 +128,40 @@ static unsigned identify_timeout(const struct way *way)
 						      : IDENTIFY_MS;
 }
 
-void way_identify(struct way *way)
+void way_ask_of_copy(struct way *way, size_t file, struct pool_request *request)
 {
-	const struct draft_file *file = draft_file(way->draft, way->identified);
-	int fd = draft_open(way->draft, way->identified, &way->diag);
+	int fd = draft_open(way->draft, file, &way->diag);
 
 	if (fd < 0) {
+		json_decref(request->job);
 		fail(way, way->diag.code, way->diag.message);
 		return;
 	}
-	kp_finding_begin(finding_of(way));
-	submit(way, &(struct pool_request){
-			    .job = json_pack("{s:s, s:s, s:b}", "kind", "identify",
-				    "file", file->from, "part", !is_library(way)),
-			    .fds = {fd},
-			    .n_fds = 1,
-			    .timeout_ms = identify_timeout(way),
-			    .identifies = true,
-			    .on_line = take_identity,
-			    .on_end = identify_end,
-		    });
+	request->fds[0] = fd;
+	request->n_fds = 1;
+	request->timeout_ms = identify_timeout(way);
+	request->identifies = true;
+	submit(way, request);
 	kp_file_close(&fd);
+}
+
+void way_ask_again(struct way *way, void (*again)(struct way *way))
+{
+	(void)lost(way, again);
+}
+
+void way_identify(struct way *way)
+{
+	const struct draft_file *file = draft_file(way->draft, way->identified);
+
+	kp_finding_begin(finding_of(way));
+	way_ask_of_copy(way, way->identified,
+		&(struct pool_request){
+			.job = json_pack("{s:s, s:s, s:b}", "kind", "identify", "file",
+				file->from, "part", !is_library(way)),
+			.on_line = take_identity,
+			.on_end = identify_end,
+		});
 }
 
 /* ---- probe --------------------------------------------------------------------- */

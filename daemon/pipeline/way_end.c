@@ -58,6 +58,7 @@ void way_free(struct way *way)
 	json_decref(way->known);
 	json_decref(way->remembered);
 	json_decref(way->parts);
+	json_decref(way->seal);
 	for (size_t i = 0; i < STORE_FILES; i++)
 		json_decref(way->elfs[i]);
 	draft_free(way->draft);
@@ -159,7 +160,19 @@ int way_recall(
 static void key_of(
 	struct way *way, const char *closure, const char *deps, char key[DIGEST_TEXT])
 {
-	cache_key(closure, deps, pipeline_settings(way->pipeline)->platform, key);
+	const char *platform = pipeline_settings(way->pipeline)->platform;
+	enum signing_policy policy = way_policy(way);
+	char *text = NULL;
+
+	/* What was found under another policy does not hold under this one. */
+	if (policy == SIGNING_OFF)
+		cache_key(closure, deps, platform, key);
+	else if (asprintf(&text, "%s\nsignatures %s", platform,
+			 signing_policy_name(policy)) >= 0)
+		cache_key(closure, deps, text, key);
+	else
+		key[0] = '\0';
+	free(text);
 }
 
 void way_key(struct way *way, char key[DIGEST_TEXT])

@@ -185,10 +185,8 @@ static int trace_places(struct way *way, const struct trace *from)
 	return 0;
 }
 
-void way_copy(struct lane_job *job)
+static void copy(struct way *way)
 {
-	struct way *way = way_of(job);
-
 	way->same = false;
 	if (start_draft(way) < 0)
 		return;
@@ -199,6 +197,15 @@ void way_copy(struct lane_job *job)
 	/* Parts that it had before may be in it, or one of them may be young. */
 	if (way->result != DRAFT_ADDED || draft_count(way->draft) > 1)
 		(void)start_draft(way);
+}
+
+void way_copy(struct lane_job *job)
+{
+	struct way *way = way_of(job);
+
+	copy(way);
+	if (way->result == DRAFT_ADDED && way_read_seal(way) < 0)
+		(void)out_of_memory(way);
 }
 
 /* ---- what is reached by $ORIGIN ---------------------------------------------- */
@@ -348,6 +355,9 @@ static int print_deps(struct way *way)
 	json_array_foreach (needs, i, need)
 		if (!failed)
 			failed = print_need(way, need, out);
+	if (way->seal && json_dumpf(way->seal, out, JSON_COMPACT | JSON_SORT_KEYS) < 0 &&
+		!failed)
+		failed = out_of_memory(way);
 	if (fclose(out) != 0 && !failed)
 		failed = out_of_memory(way);
 	if (!failed)

@@ -83,6 +83,12 @@ static bool print_key(const struct daemon *daemon, FILE *out)
 		fprintf(out, "%s\n", options->manifest_dirs[i]);
 	fprintf(out, "%s\n%s\n%s\n", options->plugin_dir, options->state_dir,
 		daemon->platform_text);
+	for (size_t i = 0; i < options->signing.count; i++)
+		fprintf(out, "%s=%s\n",
+			options->signing.rules[i].dir ? options->signing.rules[i].dir
+						      : "",
+			signing_policy_name(options->signing.rules[i].policy));
+	fprintf(out, "%s\n", options->signing.trusted);
 	print_stamp(out, options->worker);
 	print_families(out, options->families_dir);
 	return print_boot(out);

@@ -23,12 +23,23 @@ void modified_finish(struct modified *modified)
 	modified->plugins = NULL;
 }
 
+/* A signature or a key. */
+static bool is_seal(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && (strcmp(dot, ".minisig") == 0 || strcmp(dot, ".pub") == 0);
+}
+
 void modified_note(struct modified *modified, const struct daemon *daemon,
 	const char *plugin, const char *path)
 {
 	struct kp_library library;
 	bool is_known = kp_registry_library(daemon->registry, plugin, &library);
 
+	/* No application has a copy of these. */
+	if (is_seal(path))
+		return;
 	/* Of one that waits for its verdict it is known already what it was. */
 	if (json_object_get(modified->plugins, plugin))
 		return;

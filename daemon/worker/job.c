@@ -22,6 +22,7 @@ static const struct job_kind *const kinds[] = {
 	&job_bench,
 	&job_devices,
 	&job_verify,
+	&job_signature,
 };
 
 static const struct job_kind *find_kind(const char *name)

@@ -133,16 +133,16 @@ static int read_all(int fd, size_t guess, size_t limit, char **text, size_t *siz
 	return -1;
 }
 
-int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *size,
+int kp_file_read_open(int fd, const char *path, size_t limit, char **text, size_t *size,
 	struct kp_diag *diag)
 {
 	struct stat st = {0};
 	char *bytes = NULL;
 	size_t n = 0;
-	owned_fd fd = kp_file_open(dir, path, &st, diag);
 
-	if (fd < 0)
-		return -1;
+	if (fstat(fd, &st) < 0)
+		return kp_diag_set(diag, "io_error", path, "cannot look at %s: %s", path,
+			strerror(errno));
 	if (read_all(fd, (size_t)st.st_size, limit, &bytes, &n) < 0) {
 		if (errno == ENOMEM)
 			return kp_diag_no_memory(diag);
@@ -157,6 +157,14 @@ int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *s
 	*text = bytes;
 	*size = n;
 	return 0;
+}
+
+int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *size,
+	struct kp_diag *diag)
+{
+	owned_fd fd = kp_file_open(dir, path, NULL, diag);
+
+	return fd < 0 ? -1 : kp_file_read_open(fd, path, limit, text, size, diag);
 }
 
 int kp_file_write(int fd, const void *bytes, size_t size)

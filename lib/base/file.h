@@ -26,6 +26,10 @@ int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *dia
 int kp_file_read(int dir, const char *path, size_t limit, char **text, size_t *size,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
+/* The same of one that is open, from where it is; `path` is for messages. */
+int kp_file_read_open(int fd, const char *path, size_t limit, char **text, size_t *size,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
+
 /*
  * Writes a temporary file in the directory and renames it to `name`, so that a
  * reader sees the old or the new content. A killed writer leaves at most that one

@@ -7,9 +7,10 @@
 char *kp_told_print(
 	const json_t *about, const json_t *warnings, const struct kp_verdict *verdict)
 {
-	json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "about", kp_json_or_null(about),
-		"elf", kp_json_or_null(verdict->elf), "evidence",
-		kp_json_or_null(verdict->evidence), "warnings",
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "about",
+		kp_json_or_null(about), "elf", kp_json_or_null(verdict->elf), "evidence",
+		kp_json_or_null(verdict->evidence), "signature",
+		kp_json_or_null(verdict->signature), "warnings",
 		kp_json_or_null(warnings));
 	char *text = all ? kp_json_dumps(all, JSON_COMPACT) : NULL;
 
@@ -22,5 +23,6 @@ json_t *kp_told_read(const char *text)
 {
 	if (text)
 		return json_loads(text, JSON_ALLOW_NUL, NULL);
-	return json_pack("{s:n, s:n, s:n, s:n}", "about", "elf", "evidence", "warnings");
+	return json_pack("{s:n, s:n, s:n, s:n, s:n}", "about", "elf", "evidence",
+		"signature", "warnings");
 }

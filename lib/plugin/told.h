@@ -19,7 +19,7 @@ char *kp_told_print(const json_t *about, const json_t *warnings,
 	const struct kp_verdict *verdict) __attribute__((warn_unused_result));
 
 /*
- * The object with "about", "elf", "evidence" and "warnings", each null where nothing was
+ * The object with "about", "elf", "evidence", "signature" and "warnings", each null where nothing was
  * told. text may be NULL. A new reference; NULL when memory is exhausted.
  */
 json_t *kp_told_read(const char *text) __attribute__((warn_unused_result));

@@ -39,6 +39,7 @@ void kp_verdict_finish(struct kp_verdict *verdict)
 	json_decref(verdict->note);
 	json_decref(verdict->elf);
 	json_decref(verdict->evidence);
+	json_decref(verdict->signature);
 	kp_diags_finish(&verdict->warnings);
 	json_decref(verdict->codes);
 	for (size_t i = 0; i < verdict->n_kernels; i++) {
@@ -84,7 +85,7 @@ json_t *kp_verdict_json(const struct kp_verdict *verdict)
 {
 	return json_pack(
 		"{s:s, s:s, s:o, s:s?, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:f, s:b, "
-		"s:o}",
+		"s:o, s:o}",
 		"state", kp_state_name(verdict->state), "code", verdict->code, "message",
 		kp_json_clean_or_null(verdict->message), "stored", verdict->stored,
 		"digest", verdict->digest, "closure", verdict->closure, "bytes",
@@ -92,7 +93,8 @@ json_t *kp_verdict_json(const struct kp_verdict *verdict)
 		kp_json_or_null(verdict->elf), "evidence",
 		kp_json_or_null(verdict->evidence), "warnings",
 		warnings_json(&verdict->warnings), "probe_ms", verdict->probe_ms, "retry",
-		verdict->retry, "kernels", kernels_json(verdict));
+		verdict->retry, "kernels", kernels_json(verdict), "signature",
+		kp_json_or_null(verdict->signature));
 }
 
 /* ---- from JSON ------------------------------------------------------------- */
@@ -112,6 +114,7 @@ static const struct kp_json_key verdict_keys[] = {
 	{"probe_ms", KP_JSON_NUMBER, true},
 	{"retry", KP_JSON_BOOLEAN, true},
 	{"kernels", KP_JSON_ARRAY, true},
+	{"signature", KP_JSON_OBJECT | KP_JSON_NULL, true},
 };
 
 static const struct kp_json_key warning_keys[] = {
@@ -273,6 +276,7 @@ static int read_facts(
 	verdict->note = refer(value, "note");
 	verdict->elf = take_copy(value, "elf");
 	verdict->evidence = take_copy(value, "evidence");
+	verdict->signature = take_copy(value, "signature");
 	if (!copy(value, "message", &verdict->message) ||
 		!copy(value, "stored", &verdict->stored))
 		return kp_diag_no_memory(diag);

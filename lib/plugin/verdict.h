@@ -52,6 +52,7 @@ struct kp_verdict {
 	int64_t bytes;
 	json_t *note;	  /* the note's text, parsed; or NULL */
 	json_t *elf;	  /* what identify saw, as `info` shows it; or NULL */
+	json_t *signature; /* the Signature of the interface; or NULL */
 	json_t *evidence; /* the Evidence of the interface; or NULL */
 	struct kp_diags warnings;
 	json_t *codes; /* owns the codes of warnings that were read from JSON; or NULL */

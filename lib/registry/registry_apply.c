@@ -143,7 +143,9 @@ static void take(
 	json_decref(plugin->verdict.note);
 	json_decref(plugin->verdict.elf);
 	json_decref(plugin->verdict.evidence);
+	json_decref(plugin->verdict.signature);
 	plugin->verdict.note = plugin->verdict.elf = plugin->verdict.evidence = NULL;
+	plugin->verdict.signature = NULL;
 	kp_diags_finish(&plugin->verdict.warnings);
 }
 

@@ -248,7 +248,7 @@ json_t *kp_registry_info_json(const struct kp_registry *registry, const char *pl
 		found->has_manifest ? &found->manifest : NULL;
 	const json_t *warnings = json_object_get(told, "warnings");
 	json_t *info = json_pack(
-		"{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+		"{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
 		found->name, "state", kp_state_name(found->state), "reason",
 		reason_json(found), "since", since_json(found), "source",
 		kp_json_clean_or_null(found->source), "manifest",
@@ -258,7 +258,8 @@ json_t *kp_registry_info_json(const struct kp_registry *registry, const char *pl
 		json_is_array(warnings) ? kp_json_or_null(warnings) : json_array(),
 		"kernels", kernels_json(registry, found), "rolled_back",
 		kp_rollback_json(
-			kp_decisions_find_rollback(&registry->decisions, found->name)));
+			kp_decisions_find_rollback(&registry->decisions, found->name)),
+		"signature", kp_json_or_null(json_object_get(told, "signature")));
 	info = kp_json_merge(info, about_json(found, told));
 	info = kp_json_merge(info,
 		kp_library_json(found->has_verdict ? &found->verdict : NULL,
