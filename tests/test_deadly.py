@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """plugind is killed while it probes: what it makes of that when it comes back.
 
-The plugins here tell in a file that their probe has begun, then wait: the test kills
-plugind at that moment, as a machine that goes down would.
+The plugins here tell by the name of their process that their probe has begun, for a
+worker can write no file, then wait: the test kills plugind at that moment, as a machine
+that goes down would.
 """
 
 import json
@@ -10,15 +11,14 @@ import os
 import subprocess
 import unittest
 
-from harness import Daemon, install, kernel, make_plugin, wait_until
+from harness import Daemon, children, install, kernel, make_plugin, wait_until
 
 # Says that it is there, and stays there while `hold` exists.
 LINGER = """
-#include <fcntl.h>
+#include <sys/prctl.h>
 static void linger(void)
 {
-	int fd = open("%(place)s/begun-%(name)s", O_CREAT | O_WRONLY, 0600);
-	if (write(2, "so far, so good\\n", 16) < 0 || close(fd) < 0)
+	if (write(2, "so far, so good\\n", 16) < 0 || prctl(PR_SET_NAME, "begun-%(name)s") < 0)
 		_exit(1);
 	while (access("%(place)s/hold-%(name)s", F_OK) == 0)
 		usleep(1000);
@@ -59,9 +59,19 @@ class Case(unittest.TestCase):
         with open(os.path.join(self.daemon.state_dir, "probes.json"), encoding="utf-8") as file:
             return {m["plugin"]: m for m in json.load(file)["probes"]}
 
+    def has_begun(self, name):
+        """Is its worker in its code, here and now?"""
+        for pid in children(self.daemon.pid):
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                    if file.read().strip() == f"begun-{name}":
+                        return True
+            except OSError:
+                pass
+        return False
+
     def wait_begun(self, name):
-        wait_until(lambda: os.path.exists(self.path("begun", name)), f"the probe of {name}")
-        os.unlink(self.path("begun", name))
+        wait_until(lambda: self.has_begun(name), f"the probe of {name}")
 
     def die_in(self, name, stage=None):
         """Starts plugind and kills it once the plugin's probe has begun."""
@@ -101,7 +111,7 @@ class Suspects(Case):
         self.daemon.start()
         # One of them is there, alone; nobody else waits for it.
         first = wait_until(
-            lambda: [n for n in names if os.path.exists(self.path("begun", n))], "a suspect"
+            lambda: [n for n in names if self.has_begun(n)], "a suspect"
         )
         states = {p["name"]: p for p in self.daemon.call("List")["plugins"]}
         self.assertEqual(states["later"]["state"], "active")
@@ -114,13 +124,11 @@ class Suspects(Case):
             running = {n: m["state"] for n, m in self.marks().items()}
             self.assertEqual(running.pop(one), "alone")
             self.assertLessEqual(set(running.values()), {"suspect"})
-            os.unlink(self.path("begun", one))
             self.release(one)
             names.remove(one)
             if names:
                 first = wait_until(
-                    lambda: [n for n in names if os.path.exists(self.path("begun", n))],
-                    "the next suspect",
+                    lambda: [n for n in names if self.has_begun(n)], "the next suspect"
                 )
         states = self.daemon.plugins()
         self.assertEqual({p["state"] for p in states.values()}, {"active"})
@@ -193,7 +201,7 @@ class Quarantined(Case):
         self.assertEqual(evidence["sha256"], plugin["sha256"])
         self.assertGreater(evidence["at"], 1700000000)
         self.assertEqual(self.info("good")["state"], "active")
-        self.assertFalse(os.path.exists(self.path("begun", "killer")))
+        self.assertFalse(self.has_begun("killer"))
         (failure,) = self.daemon.call("Logs", name="killer")["failures"]
         self.assertEqual(failure["evidence"], evidence)
         status = self.daemon.call("Status")
