@@ -47,11 +47,10 @@ const char *const calls_plain[] = {
 	"getrlimit", "getrusage", "getsid", "getuid", "ioctl", "riscv_flush_icache",
 	"riscv_hwprobe", "setrlimit", "sysinfo", "uname", NULL};
 
-/* clang-format off: a table */
-#define SELF(n)		     SCMP_CMP(n, SCMP_CMP_EQ, CALLS_SELF)
-#define NOT_SELF(n)	     SCMP_CMP(n, SCMP_CMP_NE, CALLS_SELF)
-#define IS(n, value)	     SCMP_CMP(n, SCMP_CMP_EQ, value)
-#define IS_NOT(n, value)     SCMP_CMP(n, SCMP_CMP_NE, value)
+#define SELF(n)		     SCMP_CMP(n, SCMP_CMP_EQ, CALLS_SELF, 0)
+#define NOT_SELF(n)	     SCMP_CMP(n, SCMP_CMP_NE, CALLS_SELF, 0)
+#define IS(n, value)	     SCMP_CMP(n, SCMP_CMP_EQ, value, 0)
+#define IS_NOT(n, value)     SCMP_CMP(n, SCMP_CMP_NE, value, 0)
 #define HAS(n, bit)	     SCMP_CMP(n, SCMP_CMP_MASKED_EQ, bit, bit)
 #define NONE(n, mask)	     SCMP_CMP(n, SCMP_CMP_MASKED_EQ, mask, 0)
 #define BITS(n, mask, value) SCMP_CMP(n, SCMP_CMP_MASKED_EQ, mask, value)
@@ -318,7 +317,6 @@ const struct call calls[] = {
 	REFUSE("sched_setscheduler", EPERM, priority),
 	REFUSE("setpriority", EPERM, priority),
 };
-/* clang-format on */
 const size_t calls_count = sizeof(calls) / sizeof(calls[0]);
 
 const struct call *calls_find(const char *name)

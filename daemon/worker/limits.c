@@ -5,6 +5,8 @@
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -87,13 +89,16 @@ static rlim_t seconds_most(unsigned timeout_ms)
  */
 static rlim_t threads_most(void)
 {
-	long threads = 0;
+	char text[128] = "";
 	FILE *file = fopen("/proc/loadavg", "re");
 
-	if (file && fscanf(file, "%*s %*s %*s %*d/%ld", &threads) != 1)
-		threads = 0;
-	if (file)
+	if (file) {
+		(void)!fgets(text, sizeof(text), file);
 		(void)fclose(file);
+	}
+	/* "0.20 0.18 0.12 1/80 11206": those that run, and all. */
+	const char *slash = strchr(text, '/');
+	long threads = slash ? strtol(slash + 1, NULL, 10) : 0;
 	return threads > 0 ? (rlim_t)threads + THREADS : RLIM_INFINITY;
 }
 
