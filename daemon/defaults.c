@@ -68,13 +68,10 @@ int defaults_fill(struct options *options, struct kp_diag *diag)
 			NULL},
 		{&options->socket, "socket", kp_place_socket(options->system),
 			&options->has_usual_socket},
+		{&options->signing.trusted, "trusted-keys",
+			strdup(KP_SYSCONFDIR "/kplug/trusted-keys.d"), NULL},
 	};
 	int result = 0;
-
-	if (!options->signing.trusted)
-		options->signing.trusted = strdup(KP_SYSCONFDIR "/kplug/trusted-keys.d");
-	if (!options->signing.trusted)
-		return kp_diag_no_memory(diag);
 
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
 		if (fill_path(defaults[i].at, defaults[i].option, defaults[i].usual,

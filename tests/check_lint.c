@@ -17,8 +17,8 @@
 
 START_TEST(codes_of_each_table_are_in_byte_order_and_each_once)
 {
-	const struct kp_code_table *tables[] = {
-		&kp_codes_of_text, &kp_codes_of_library, &kp_codes_of_machine};
+	const struct kp_code_table *tables[] = {&kp_codes_of_text, &kp_codes_of_library,
+		&kp_codes_of_probe, &kp_codes_of_machine};
 	for (size_t t = 0; t < KP_COUNT(tables); t++)
 		for (size_t i = 1; i < tables[t]->count; i++)
 			ck_assert_msg(strcmp(tables[t]->rows[i - 1].code,
@@ -35,7 +35,7 @@ START_TEST(every_row_is_found_by_its_code_and_no_other)
 	for (; (row = kp_code_at(i)); i++)
 		ck_assert_ptr_eq(kp_code_find(row->code), row);
 	ck_assert_uint_eq(i, kp_codes_of_text.count + kp_codes_of_library.count +
-				     kp_codes_of_machine.count);
+				     kp_codes_of_probe.count + kp_codes_of_machine.count);
 	ck_assert_str_eq(kp_code_find("never heard of")->code, "failed");
 	ck_assert_int_eq(kp_code_find("")->severity, KP_SEVERITY_ERROR);
 }

@@ -13,7 +13,7 @@ WAITS = """
 #include <fcntl.h>
 __attribute__((constructor)) static void wait_for_it(void)
 {
-	close(open("%s", O_WRONLY));
+	close(open("%s", O_RDONLY));
 }
 """
 
@@ -45,7 +45,7 @@ class Start(unittest.TestCase):
         self.daemon.start()
 
     def open_the_gate(self):
-        os.close(os.open(self.gate, os.O_RDONLY))
+        os.close(os.open(self.gate, os.O_WRONLY))
 
     def test_the_first_scan_is_waited_for(self):
         self.start_with_a_probe_that_waits()

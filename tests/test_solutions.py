@@ -100,8 +100,8 @@ class Solutions(Case):
             since = next(client.call_more("Monitor", {}))["sequence"]
         self.disable(reason="NaN on batch 7")
         self.enable()
-        # Each with the generation that it makes.
-        text = self.daemon.ctl("monitor", "--since", str(since), "--count", "4").stdout
+        # Each with the generation that it makes, and the account of it.
+        text = self.daemon.ctl("monitor", "--since", str(since), "--count", "6").stdout
         self.assertIn(f" disable {SQUARE}: solution fast: NaN on batch 7 (uid", text)
         self.assertIn(f" enable {SQUARE}: solution fast (uid", text)
 

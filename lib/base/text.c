@@ -197,12 +197,12 @@ const char *kp_text_nearest(const char *wanted, const char *const *names, size_t
 {
 	const char *nearest = NULL;
 	size_t length = strlen(wanted);
-	/* Two slips in a short name; more are another name. */
-	size_t limit = length / 3 + (length < 6);
-	size_t best = limit + 1;
+	size_t best = SIZE_MAX;
 	for (size_t i = 0; i < count; i++) {
 		size_t d = kp_text_distance(wanted, names[i]);
-		if (d < best && d < length) {
+		size_t longer = strlen(names[i]) > length ? strlen(names[i]) : length;
+		/* Two slips in a short name; more are another name. */
+		if (d < best && d < length && d <= longer / 3 + (longer < 6)) {
 			best = d;
 			nearest = names[i];
 		}

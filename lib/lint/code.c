@@ -7,8 +7,8 @@
 
 #include "lib/base/owned.h"
 
-static const struct kp_code_table *const tables[] = {
-	&kp_codes_of_text, &kp_codes_of_library, &kp_codes_of_machine};
+static const struct kp_code_table *const tables[] = {&kp_codes_of_text,
+	&kp_codes_of_library, &kp_codes_of_probe, &kp_codes_of_machine};
 
 const char *kp_severity_name(enum kp_severity severity)
 {

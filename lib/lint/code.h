@@ -25,7 +25,7 @@ struct kp_code_table {
 	size_t count;
 };
 extern const struct kp_code_table kp_codes_of_text, kp_codes_of_library,
-	kp_codes_of_machine;
+	kp_codes_of_probe, kp_codes_of_machine;
 
 const char *kp_severity_name(enum kp_severity severity); /* "note", "warning", "error" */
 
