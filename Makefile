@@ -166,7 +166,6 @@ quote_lines  = sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/'
 $(BUILD)/gen/interface.inc: lib/org.kplug.Manager.varlink
 	@mkdir -p $(@D)
 	$(Q)$(quote_lines) $< >$@
-$(BUILD)/obj/lib/protocol/interface.o: $(BUILD)/gen/interface.inc
 $(BUILD)/obj/lib/base/build.o: ALL_CPPFLAGS += -DKP_VERSION='"$(VERSION)"' -DKP_PROTOCOL=$(PROTOCOL)
 $(BUILD)/obj/lib/base/build.o: $(BUILD)/gen/version
 $(BUILD)/gen/version: FORCE
@@ -193,7 +192,6 @@ $(BUILD)/gen/installed.h: FORCE
 $(BUILD)/gen/places: FORCE
 	$(call keep_if_same,'$(prefix) $(libdir) $(unitdir)')
 .PHONY: FORCE
-$(call objects,lib/base/place.c daemon/options.c tests/check_place.c): $(BUILD)/gen/installed.h
 
 # ---- how each kind is made --------------------------------------------------
 Q           := $(if $(filter 1,$(V)),,@)
@@ -202,7 +200,8 @@ link         = $(say) LD $@; $(if $(Q),,set -x;) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ALL_LDFLAGS)
 
 .PRECIOUS: $(BUILD)/obj/%.o
-$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+# What is generated is there first; which objects need it, the compiler says.
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/installed.h $(BUILD)/gen/interface.inc
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<

@@ -8,54 +8,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/pipeline/pipeline_inside.h"
 #include "daemon/pipeline/way.h"
-#include "daemon/pipeline/ways.h"
-#include "daemon/scan/memory.h"
-#include "daemon/scan/stale.h"
-#include "daemon/store/cache_save.h"
 #include "lib/base/file.h"
 
 enum {
 	WIDTH = 2,	 /* of libuv's four threads */
 	BEGUN_MOST = 32, /* ways: each has files open, and what it has found out so far */
-};
-
-/* Store and cache are opened in the pool. */
-struct opening {
-	struct lane_job job;
-	struct pipeline *pipeline;
-	struct kp_diag diag;
-	int failed;
-};
-
-struct pipeline {
-	uv_loop_t *loop;
-	struct pool *pool;
-	struct pipeline_options settings; /* its texts are owned */
-	pipeline_done_fn *done;
-	void *context;
-
-	struct lane lane;
-	struct store *store; /* NULL until it is open, and where it cannot be */
-	struct kp_diag store_diag;
-	struct suspects *suspects;
-	struct cache cache;
-	struct kp_diags warnings;
-	struct memory memory;
-	struct cache_save save;
-	struct opening opening;
-	bool open; /* store and cache have been looked at */
-	bool away; /* all that the cache held is on disk alone */
-	bool was_open;
-	bool paused; /* entries of the store are being removed */
-
-	struct ways ways; /* wanted */
-	size_t leaving;	  /* ways that are not, and are not freed yet */
-	size_t checks;	  /* stale checks under way */
-
-	bool closing, ended;
-	void (*closed)(void *context);
-	void *closed_context;
 };
 
 /* ---- what ways need ------------------------------------------------------------ */
@@ -453,24 +412,6 @@ void pipeline_gone(struct pipeline *pipeline, struct way *way)
 	close_when_idle(pipeline);
 }
 
-void pipeline_confirm(struct pipeline *pipeline, const char *plugin, struct trace *trace,
-	struct trace *kept)
-{
-	memory_set(&pipeline->memory, plugin, trace, kept);
-}
-
-bool pipeline_rests_on(const struct pipeline *pipeline, const char *plugin,
-	struct trace **trace, struct trace **kept)
-{
-	const struct memory_item *item = memory_find(&pipeline->memory, plugin);
-
-	if (!item || !item->trace->proof || !item->kept)
-		return false;
-	*trace = item->trace;
-	*kept = item->kept;
-	return true;
-}
-
 size_t pipeline_active(const struct pipeline *pipeline)
 {
 	return pipeline->ways.count;
@@ -490,44 +431,4 @@ int pipeline_set_platform(struct pipeline *pipeline, const char *platform)
 const struct kp_diags *pipeline_warnings(const struct pipeline *pipeline)
 {
 	return &pipeline->warnings;
-}
-
-/* ---- what has changed ------------------------------------------------------------ */
-
-struct asked {
-	struct pipeline *pipeline;
-	stale_done_fn *found;
-	void *context;
-};
-
-static void checked(void *context, const struct stale_plugin *plugins, size_t count)
-{
-	struct asked *asked = context;
-	struct pipeline *pipeline = asked->pipeline;
-
-	if (!pipeline->closing)
-		asked->found(asked->context, plugins, count);
-	free(asked);
-	pipeline->checks--;
-	close_when_idle(pipeline);
-}
-
-void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manifests,
-	stale_done_fn *found, void *context)
-{
-	struct stale *stale = stale_new();
-	struct asked *asked = malloc(sizeof(*asked));
-
-	memory_keep(&pipeline->memory, manifests);
-	if (!stale || !asked || pipeline->closing ||
-		memory_check(&pipeline->memory, &pipeline->ways, stale) < 0) {
-		stale_free(stale);
-		free(asked);
-		/* Whoever asked waits for an answer: without memory nothing is known. */
-		found(context, NULL, 0);
-		return;
-	}
-	*asked = (struct asked){pipeline, found, context};
-	pipeline->checks++;
-	stale_start(stale, &pipeline->lane, checked, asked);
 }
