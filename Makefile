@@ -179,7 +179,7 @@ keep_if_same = @mkdir -p $(@D); printf '%s\n' $(1) >$@.new; \
 $(BUILD)/flags: FORCE
 	@[ -f $@ ] || { lack=; for tool in $(firstword $(CC)) $(PKG_CONFIG) python3; do \
 		command -v $$tool >/dev/null || lack="$$lack $$tool"; done; \
-		for library in libuv jansson libelf nettle; do \
+		for library in libuv jansson libelf nettle libseccomp libsodium; do \
 		$(PKG_CONFIG) --exists $$library 2>/dev/null || lack="$$lack $$library"; done; \
 		[ -z "$$lack" ] || { echo "kplug: not found:$$lack" >&2; \
 		echo "kplug: \`make setup\` installs what the build needs (on Debian:" \
@@ -291,6 +291,7 @@ $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SUPPORT_OBJ) $(PARTS) $(L
 # A heap that runs out where a test says so, in a test and in front of a program.
 $(BUILD)/tests/check_no_memory: $(BUILD)/obj/tests/scarce/scarce.o
 $(BUILD)/tests/scarce.so: $(BUILD)/obj/tests/scarce/scarce.o
+	@mkdir -p $(@D)
 	$(say) LD $@
 	$(Q)$(CC) -shared -o $@ $< $(SANITIZE)
 tests: $(BUILD)/tests/scarce.so
