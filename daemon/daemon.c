@@ -26,7 +26,6 @@
 #include "daemon/scan/index.h"
 #include "daemon/scan/index_save.h"
 #include "daemon/scan/inputs.h"
-#include "daemon/scan/loaded.h"
 #include "daemon/scan/scan.h"
 #include "daemon/scan/watch.h"
 #include "daemon/service/service.h"
@@ -35,13 +34,13 @@
 #include "daemon/socket/server.h"
 #include "daemon/state/decision.h"
 #include "daemon/state/state.h"
+#include "daemon/trying.h"
 #include "lib/base/build.h"
 #include "lib/base/version.h"
 #include "lib/protocol/interface.h"
 
 enum {
 	ENDING_MS = 1800, /* then what still hangs is left behind; the pool needs 500 */
-	SLOTS_MOST = 8,
 };
 
 int64_t daemon_now(void)
@@ -236,12 +235,6 @@ void daemon_end(struct daemon *daemon, const char *why)
 
 /* ---- the start ---- */
 
-static size_t slots(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-	return n < 2 ? 4 : 2 * n > SLOTS_MOST ? SLOTS_MOST : 2 * (size_t)n;
-}
-
 static int read_inputs(struct daemon *daemon, struct kp_diag *diag)
 {
 	if (inputs_read(daemon->options, &daemon->families, &daemon->platform,
@@ -301,81 +294,6 @@ static int start_registry(struct daemon *daemon, struct kp_diag *diag)
 	return generation_publish(&daemon->generation, daemon->registry, diag);
 }
 
-static void on_pipeline_warning(void *context, const struct kp_diag *warning)
-{
-	struct daemon *daemon = context;
-	log_diag(&daemon->log, LOG_WARNING, warning);
-	event_damage(daemon, warning);
-}
-
-/* It waits for all others: whoever looks sees why. */
-static void on_suspected(void *context, const char *plugin, const char *why)
-{
-	struct daemon *daemon = context;
-	struct kp_diag diag;
-
-	log_line(&daemon->log, LOG_WARNING, "%s: %s [suspect]", plugin, why);
-	if (kp_registry_suspect(daemon->registry, plugin, why, daemon_now(), &diag) < 0)
-		log_diag(&daemon->log, LOG_ERROR, &diag);
-	daemon_changed(daemon);
-}
-
-/* Notes end with the table, what is left of them is packed. */
-static void on_resting(void *context)
-{
-	struct daemon *daemon = context;
-	struct kp_diag diag;
-
-	daemon_table(daemon);
-	if (kp_registry_pack(daemon->registry) < 0) {
-		kp_diag_no_memory(&diag);
-		log_diag(&daemon->log, LOG_WARNING, &diag);
-	}
-}
-
-static int start_pipeline(struct daemon *daemon, struct kp_diag *diag)
-{
-	const struct options *options = daemon->options;
-	char *store = NULL;
-
-	kp_confinement_ask(&daemon->confinement);
-	daemon->loaded_dir = loaded_open(options->state_dir, diag);
-	if (!daemon->loaded_dir)
-		return -1;
-	kp_registry_set_loaded_layer(daemon->registry, options->n_manifest_dirs);
-	daemon->pool =
-		pool_new(&daemon->loop, &(struct pool_options){.worker = options->worker,
-						.slots = slots(),
-						.ended = tallies_worker_ended,
-						.context = &daemon->tallies});
-	daemon->scan = daemon->pool ? scan_new(daemon, diag) : NULL;
-	daemon->devices = devices_new(daemon);
-	daemon->index = index_save_new(daemon);
-	if (daemon->scan) {
-		scan_know(daemon->scan, daemon->known);
-		daemon->known = NULL;
-	}
-	if (!daemon->scan || !daemon->devices || !daemon->index ||
-		asprintf(&store, "%s/store", options->state_dir) < 0)
-		return kp_diag_no_memory(diag);
-	daemon->pipeline = pipeline_new(&daemon->loop, daemon->pool,
-		&(struct pipeline_options){.plugin_dir = options->plugin_dir,
-			.store_dir = store,
-			.cache_dir = options->cache_dir,
-			.platform = daemon->platform_text,
-			.state_dir = options->state_dir,
-			.signing = &options->signing,
-			.system = options->system,
-			.suspected = on_suspected,
-			.confinement = &daemon->confinement,
-			.warned = on_pipeline_warning,
-			.resting = on_resting,
-			.warned_context = daemon},
-		scan_take_verdict, daemon->scan);
-	free(store);
-	return daemon->pipeline ? 0 : kp_diag_no_memory(diag);
-}
-
 static void start_watch(struct daemon *daemon)
 {
 	struct kp_diag diag;
@@ -426,7 +344,7 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 		state_open(&daemon->loop, options->state_dir, options->system,
 			&daemon->state, diag) < 0 ||
 		server_open(daemon, &daemon->server, diag) < 0 ||
-		start_registry(daemon, diag) < 0 || start_pipeline(daemon, diag) < 0 ||
+		start_registry(daemon, diag) < 0 || trying_start(daemon, diag) < 0 ||
 		!(daemon->service = service_new(daemon, diag)))
 		return DAEMON_FAILED;
 	start_watch(daemon);

@@ -57,7 +57,7 @@ struct way {
 	struct trace *kept; /* of its entry in the store, or NULL */
 	json_t *parts;
 
-	json_t *seal; /* what is asked of a worker about its signature; or NULL */
+	json_t *seal;	      /* what is asked of a worker about its signature; or NULL */
 	struct permit permit; /* to be probed */
 	bool was_probed;      /* with a result */
 	unsigned lost;
@@ -80,8 +80,10 @@ void way_free(struct way *way);
 void way_copy_again(struct way *way);
 
 /* Questions to workers (way_ask.c), and what comes after. */
-void way_seal(struct way *way);	    /* who has signed the library? (way_seal.c) */
+void way_seal(struct way *way); /* who has signed the library? (way_seal.c) */
 void way_sealed(struct way *way);
+/* Is it not to be trusted with what workers here may? Sets way->diag. (way_seal.c) */
+bool way_is_foreign(struct way *way);
 void way_identify(struct way *way); /* the next file of the draft */
 void way_identified(struct way *way);
 void way_probe(struct way *way);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A way's question who has signed the library: its copy, the signature beside the file
- * and the trusted keys go to a worker, before anything else looks at it.
+ * Whom a way trusts: who has signed the library (its copy, the signature beside the file
+ * and the trusted keys go to a worker, before anything else looks at it), and whose its
+ * files are where workers are not confined.
  */
 #include "daemon/pipeline/way.h"
 
@@ -250,4 +251,29 @@ void way_seal(struct way *way)
 		&(struct pool_request){.job = json_incref(way->seal),
 			.on_line = take_line,
 			.on_end = ended});
+}
+
+/* What may do all that the daemon's user may must be root's, and its way, too. */
+bool way_is_foreign(struct way *way)
+{
+	const struct pipeline_options *settings = pipeline_settings(way->pipeline);
+	char why[KP_CONFINEMENT_TEXT];
+	struct stat st;
+	if (!settings->system || !settings->confinement ||
+		kp_confinement_is_whole(settings->confinement))
+		return false;
+	for (size_t i = 0; i < way->trace->count; i++) {
+		const char *path = way->trace->items[i].path;
+		if (!way->trace->items[i].stamp.exists || lstat(path, &st) < 0 ||
+			(st.st_uid == 0 && kp_file_way_trusted(path, 0, NULL) == 0))
+			continue;
+		kp_diag_set(&way->diag, "not_confined", path,
+			"%s belongs to the user %u, or others may change the way to it, "
+			"and only what is root's is probed where workers are not "
+			"confined: %s",
+			path, (unsigned)st.st_uid,
+			kp_confinement_text(settings->confinement, why));
+		return true;
+	}
+	return false;
 }

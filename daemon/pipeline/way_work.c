@@ -387,31 +387,6 @@ static void note_library(struct way *way)
 	way->verdict.bytes = (int64_t)library->size;
 }
 
-/* What may do all that the daemon's user may must be root's, and its way, too. */
-static bool is_foreign(struct way *way)
-{
-	const struct pipeline_options *settings = pipeline_settings(way->pipeline);
-	char why[KP_CONFINEMENT_TEXT];
-	struct stat st;
-	if (!settings->system || !settings->confinement ||
-		kp_confinement_is_whole(settings->confinement))
-		return false;
-	for (size_t i = 0; i < way->trace->count; i++) {
-		const char *path = way->trace->items[i].path;
-		if (!way->trace->items[i].stamp.exists || lstat(path, &st) < 0 ||
-			(st.st_uid == 0 && kp_file_way_trusted(path, 0, NULL) == 0))
-			continue;
-		kp_diag_set(&way->diag, "not_confined", path,
-			"%s belongs to the user %u, or others may change the way to it, "
-			"and only what is root's is probed where workers are not "
-			"confined: %s",
-			path, (unsigned)st.st_uid,
-			kp_confinement_text(settings->confinement, why));
-		return true;
-	}
-	return false;
-}
-
 /* Paths that are no UTF-8 cannot be kept; the plugin works, and starts cold. */
 void way_keep(struct lane_job *job)
 {
@@ -429,7 +404,7 @@ void way_keep(struct lane_job *job)
 		(void)lost(way, "what is there reaches other files than it did");
 		return;
 	}
-	way->foreign = is_foreign(way);
+	way->foreign = way_is_foreign(way);
 	trace_unref(way->kept);
 	way->kept = draft_kept(way->draft);
 	if (list_parts(way) < 0) {
