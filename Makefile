@@ -168,6 +168,10 @@ $(BUILD)/gen/interface.inc: lib/org.kplug.Manager.varlink
 	$(Q)$(quote_lines) $< >$@
 $(BUILD)/obj/lib/base/build.o: ALL_CPPFLAGS += -DKP_VERSION='"$(VERSION)"' -DKP_PROTOCOL=$(PROTOCOL)
 $(BUILD)/obj/lib/base/build.o: $(BUILD)/gen/version
+# Named, too: what the compiler says of a build names that build, and builds are copied.
+$(BUILD)/obj/lib/protocol/interface.o: $(BUILD)/gen/interface.inc
+$(call objects,lib/base/place.c daemon/options.c daemon/defaults.c tests/check_place.c): \
+	$(BUILD)/gen/installed.h
 $(BUILD)/gen/version: FORCE
 	$(call keep_if_same,'$(VERSION) $(PROTOCOL)')
 
