@@ -32,7 +32,7 @@ static const char note[] =
 	"\"flags\":[\"reentrant\"]}";
 
 static struct kp_handle *handle;
-static float memory[3][EXTENT * EXTENT];
+static _Alignas(64) float memory[3][EXTENT * EXTENT];
 static int64_t shape[2] = {EXTENT, EXTENT}, strides[2] = {EXTENT, 1};
 static struct kp_tensor tensors[3];
 static const struct kp_tensor *const list[3] = {&tensors[0], &tensors[1], &tensors[2]};
