@@ -11,8 +11,8 @@
 #include "lib/base/owned.h"
 #include "lib/registry/decisions_sum.h"
 
-static const char format_key[] = "{\"format\":\"";
-static const char format_line[] = "{\"format\":\"" HISTORY_FORMAT "\"}\n";
+#define FORMAT_KEY "{\"format\":\""
+static const char format_line[] = FORMAT_KEY HISTORY_FORMAT "\"}\n";
 
 static const struct kp_json_key plugin_keys[] = {
 	{"plugin", KP_JSON_STRING, true},
@@ -177,7 +177,7 @@ static int check_format(const char *text, size_t size, struct kp_diag *diag)
 {
 	const size_t length = sizeof(format_line) - 1;
 	/* "kplug-history/N": another number is that of another kplug. */
-	const size_t same = sizeof(format_key) - 1 + sizeof(HISTORY_FORMAT) - 2;
+	const size_t same = sizeof(FORMAT_KEY) - 1 + sizeof(HISTORY_FORMAT) - 2;
 
 	if (size >= length && memcmp(text, format_line, length) == 0)
 		return 0;
