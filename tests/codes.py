@@ -17,6 +17,7 @@ BUILD = os.path.abspath(os.environ.get("KPLUG_BUILD", os.path.join(ROOT, "build"
 # Which argument of what is a code.
 SETTERS = {
     "kp_diag_set": 1,
+    "kp_versioned_check": 2,
     "output_refuse": 1,
     "kp_exclude": 1,
     "kp_verdict_fail": 2,

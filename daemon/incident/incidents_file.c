@@ -9,6 +9,7 @@
 #include "daemon/incident/strikes.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
+#include "lib/base/versioned.h"
 #include "lib/registry/decisions_sum.h"
 
 static const struct kp_json_key root_keys[] = {
@@ -52,25 +53,11 @@ static int bad(struct kp_diag *diag, const char *object, const char *message)
 	return kp_diag_set(diag, "bad_incidents", object, "%s: %s", object, message);
 }
 
-static int check_format(const json_t *root, struct kp_diag *diag)
-{
-	const char *format = kp_json_text(root, "format");
-
-	if (format && strcmp(format, INCIDENTS_FORMAT) == 0)
-		return 0;
-	if (format &&
-		strncmp(format, INCIDENTS_FORMAT, strlen(INCIDENTS_FORMAT) - 1) == 0)
-		return kp_diag_set(diag, "newer_format", "format",
-			"the file has format %s, this kplug reads " INCIDENTS_FORMAT,
-			format);
-	return bad(diag, "format", INCIDENTS_FORMAT " expected");
-}
-
 static int check(const json_t *root, struct kp_diag *diag)
 {
 	const json_t *list = json_object_get(root, "incidents");
 
-	if (check_format(root, diag) < 0 ||
+	if (kp_versioned_check(root, INCIDENTS_FORMAT, "bad_incidents", diag) < 0 ||
 		kp_json_check(root, "", root_keys, KP_COUNT(root_keys), NULL, diag) < 0)
 		return -1;
 	int whole = kp_decisions_is_whole(root);

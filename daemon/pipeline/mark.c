@@ -8,6 +8,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
+#include "lib/base/versioned.h"
 #include "lib/base/text.h"
 #include "lib/registry/decisions_sum.h"
 
@@ -171,21 +172,9 @@ static int bad(struct kp_diag *diag, const char *object, const char *message)
 	return kp_diag_set(diag, "bad_marks", object, "%s: %s", object, message);
 }
 
-static int check_format(const json_t *root, struct kp_diag *diag)
-{
-	const char *format = kp_json_text(root, "format");
-
-	if (format && strcmp(format, MARKS_FORMAT) == 0)
-		return 0;
-	if (format && strncmp(format, MARKS_FORMAT, strlen(MARKS_FORMAT) - 1) == 0)
-		return kp_diag_set(diag, "newer_format", "format",
-			"the file has format %s, this kplug reads " MARKS_FORMAT, format);
-	return bad(diag, "format", MARKS_FORMAT " expected");
-}
-
 static int check(const json_t *root, struct kp_diag *diag)
 {
-	if (check_format(root, diag) < 0 ||
+	if (kp_versioned_check(root, MARKS_FORMAT, "bad_marks", diag) < 0 ||
 		kp_json_check(root, "", root_keys, KP_COUNT(root_keys), NULL, diag) < 0)
 		return -1;
 	int whole = kp_decisions_is_whole(root);

@@ -8,11 +8,11 @@
 
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
+#include "lib/base/versioned.h"
 #include "lib/registry/decisions.h"
 #include "lib/registry/decisions_sum.h"
 
-enum { FORMAT = 1, PATH_BYTES = 64 };
-static const char format_prefix[] = "kplug-decisions/";
+enum { PATH_BYTES = 64 };
 
 static const struct kp_json_key root_keys[] = {
 	{"format", KP_JSON_STRING, true},
@@ -72,31 +72,6 @@ static const struct kp_json_key guard_keys[] = {
 	{"at", KP_JSON_INTEGER, true},
 	{"uid", KP_JSON_INTEGER, true},
 };
-
-/* Its version is looked at first: a newer text may well have other keys. */
-static int check_format(const json_t *root, struct kp_diag *diag)
-{
-	const char *format = kp_json_text(root, "format");
-	size_t length = sizeof(format_prefix) - 1;
-	char *end = NULL;
-
-	if (!json_is_object(root) || !format)
-		return kp_diag_set(diag, "bad_decisions", "format",
-			"format: %s%d expected, the key is missing or no text",
-			format_prefix, FORMAT);
-	long version = strncmp(format, format_prefix, length) == 0
-			       ? strtol(format + length, &end, 10)
-			       : 0;
-	if (!end || *end || version < 1)
-		return kp_diag_set(diag, "bad_decisions", "format",
-			"format: %s%d expected, not %s", format_prefix, FORMAT, format);
-	if (version > FORMAT)
-		return kp_diag_set(diag, "newer_format", "format",
-			"the file has format %s, this kplug reads up to %s%d: use a "
-			"newer kplug, or set the file aside",
-			format, format_prefix, FORMAT);
-	return 0;
-}
 
 static int read_uid(
 	const json_t *item, const char *path, uint32_t *uid, struct kp_diag *diag)
@@ -347,7 +322,8 @@ static int read_root(struct reader *reader, const json_t *root, struct kp_diag *
 {
 	struct kp_diag why;
 
-	if (check_format(root, diag) < 0) {
+	/* Its version is looked at first: a newer text may well have other keys. */
+	if (kp_versioned_check(root, KP_DECISIONS_FORMAT, "bad_decisions", diag) < 0) {
 		kp_json_place(diag, reader->text, reader->size, reader->path);
 		return -1;
 	}
