@@ -34,7 +34,7 @@ INSTALL     ?= install
 # ---- what must be on the machine (names of Debian packages) -----------------
 BUILD_PACKAGES := gcc libc6-dev make pkg-config libuv1-dev libjansson-dev libelf-dev \
 	nettle-dev libseccomp-dev libsodium-dev python3
-DEB_PACKAGES   := debhelper dh-python dpkg-dev
+DEB_PACKAGES   := build-essential debhelper dh-python dpkg-dev
 TEST_PACKAGES  := $(BUILD_PACKAGES) $(DEB_PACKAGES) lintian check minisign python3-jsonschema \
 	python3-prometheus-client g++ clang binutils mandoc \
 	libdlpack-dev libopenblas0-pthread gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
