@@ -5,7 +5,8 @@ import struct
 
 EHDR = "<16sHHIQQQIHHHHHH"
 EHDR_FIELDS = (
-    "ident type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"
+    "ident type machine version entry phoff shoff flags ehsize phentsize phnum"
+    " shentsize shnum shstrndx"
 ).split()
 PHDR = struct.Struct("<IIQQQQQQ")
 PHDR_FIELDS = "type flags offset vaddr paddr filesz memsz align".split()
@@ -13,10 +14,26 @@ DYN = struct.Struct("<QQ")
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_TLS, PT_GNU_STACK = 1, 2, 4, 7, 0x6474E551
 TAGS = {
-    "NULL": 0, "NEEDED": 1, "PLTRELSZ": 2, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "RELA": 7,
-    "RELASZ": 8, "RELAENT": 9, "STRSZ": 10, "SYMENT": 11, "INIT": 12, "TEXTREL": 22,
-    "INIT_ARRAY": 25, "INIT_ARRAYSZ": 27, "RUNPATH": 29, "FLAGS": 30, "GNU_HASH": 0x6FFFFEF5,
-    "VERSYM": 0x6FFFFFF0, "VERNEED": 0x6FFFFFFE,
+    "NULL": 0,
+    "NEEDED": 1,
+    "PLTRELSZ": 2,
+    "HASH": 4,
+    "STRTAB": 5,
+    "SYMTAB": 6,
+    "RELA": 7,
+    "RELASZ": 8,
+    "RELAENT": 9,
+    "STRSZ": 10,
+    "SYMENT": 11,
+    "INIT": 12,
+    "TEXTREL": 22,
+    "INIT_ARRAY": 25,
+    "INIT_ARRAYSZ": 27,
+    "RUNPATH": 29,
+    "FLAGS": 30,
+    "GNU_HASH": 0x6FFFFEF5,
+    "VERSYM": 0x6FFFFFF0,
+    "VERNEED": 0x6FFFFFFE,
 }
 DF_TEXTREL, DF_STATIC_TLS = 4, 16
 
@@ -39,12 +56,14 @@ class Elf:
         values = list(struct.unpack_from(EHDR, self.data))
         for field, value in fields.items():
             values[EHDR_FIELDS.index(field)] = value
-        return Elf(struct.pack(EHDR, *values) + self.data[struct.calcsize(EHDR):])
+        return Elf(struct.pack(EHDR, *values) + self.data[struct.calcsize(EHDR) :])
 
     def segments(self):
         """[{field: value}]"""
         return [
-            dict(zip(PHDR_FIELDS, PHDR.unpack_from(self.data, self.header("phoff") + i * PHDR.size)))
+            dict(
+                zip(PHDR_FIELDS, PHDR.unpack_from(self.data, self.header("phoff") + i * PHDR.size))
+            )
             for i in range(self.header("phnum"))
         ]
 
@@ -54,9 +73,11 @@ class Elf:
     def with_segment(self, index, **fields):
         segment = {**self.segments()[index], **fields}
         at = self.header("phoff") + index * PHDR.size
-        packed = PHDR.pack(*(segment[field] & (1 << 64) - 1 for field in PHDR_FIELDS[:2]),
-                           *(segment[field] & (1 << 64) - 1 for field in PHDR_FIELDS[2:]))
-        return Elf(self.data[:at] + packed + self.data[at + PHDR.size:])
+        packed = PHDR.pack(
+            *(segment[field] & (1 << 64) - 1 for field in PHDR_FIELDS[:2]),
+            *(segment[field] & (1 << 64) - 1 for field in PHDR_FIELDS[2:])
+        )
+        return Elf(self.data[:at] + packed + self.data[at + PHDR.size :])
 
     def dynamic(self):
         """[(offset in the file, tag, value)]"""
@@ -76,7 +97,7 @@ class Elf:
         """The first entry of a tag, with another value (and tag)."""
         at = next(at for at, t, _ in self.dynamic() if t == TAGS[tag])
         entry = DYN.pack(TAGS[new_tag or tag], value & (1 << 64) - 1)
-        return Elf(self.data[:at] + entry + self.data[at + DYN.size:])
+        return Elf(self.data[:at] + entry + self.data[at + DYN.size :])
 
     def with_more_dynamic(self, tag, value):
         """An entry in the place of the first NULL: the linker leaves some."""

@@ -377,7 +377,9 @@ REPLIES = {
 
 def error(name, code="some_code", message="a sentence about it", **more):
     parameters = {"code": code, "message": message, "object": "thing", **more}
-    return [{"error": name if "." in name else f"org.kplug.Manager.{name}", "parameters": parameters}]
+    return [
+        {"error": name if "." in name else f"org.kplug.Manager.{name}", "parameters": parameters}
+    ]
 
 
 class Fake:

@@ -118,9 +118,7 @@ def play(text, sandbox):
         step.shown, step.command = step.command, sandbox.inside(step.command)
     daemon = None if text.notes.get("plugind") == "none" else start(sandbox)
     try:
-        transcript.run(
-            steps, home, sandbox.environment(), "" if text.is_page else PRELUDE
-        )
+        transcript.run(steps, home, sandbox.environment(), "" if text.is_page else PRELUDE)
     finally:
         if daemon:
             transcript.end(daemon)

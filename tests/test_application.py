@@ -10,7 +10,6 @@ from application import ADOPT_AT_STEP, Application
 from harness import Daemon, kernel
 
 
-
 def giving(value):
     return f"((float *)call->tensors[1]->data)[0] = {value};"
 

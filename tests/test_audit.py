@@ -43,7 +43,14 @@ class Audit(unittest.TestCase):
             ("Enable", {"name": "a"}, "a", "-", "disabled", "active"),
             ("Disable", {"name": "a/cube"}, "a/cube", "-", "enabled", "disabled"),
             ("Enable", {"name": "a/cube"}, "a/cube", "-", "disabled", "enabled"),
-            ("Disable", {"name": SQUARE, "solution": "fast"}, SQUARE, "fast", "enabled", "disabled"),
+            (
+                "Disable",
+                {"name": SQUARE, "solution": "fast"},
+                SQUARE,
+                "fast",
+                "enabled",
+                "disabled",
+            ),
             ("Enable", {"name": SQUARE, "solution": "fast"}, SQUARE, "fast", "disabled", "enabled"),
             ("Pin", {"operation": SQUARE, "choice": "fast"}, SQUARE, "fast", "none", "fast"),
             (
@@ -100,7 +107,13 @@ class Audit(unittest.TestCase):
 
     def test_a_name_reads_like_nothing_else_of_the_line(self):
         daemon = self.daemon()
-        for name in ('a" result=ok', "a result=ok", "a\nplugind: audit: uid=0", "\x1b[2J", "x" * 5000):
+        for name in (
+            'a" result=ok',
+            "a result=ok",
+            "a\nplugind: audit: uid=0",
+            "\x1b[2J",
+            "x" * 5000,
+        ):
             with self.assertRaises(VarlinkError):
                 daemon.call("Disable", name=name)
             line = daemon.log().rstrip("\n").split("\n")[-1]

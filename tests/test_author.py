@@ -15,7 +15,8 @@ from harness import BUILD, CRASH, PATIENCE_S, Daemon, make_plugin, write
 
 PLUGINCTL = os.path.join(BUILD, "pluginctl")
 OPERATIONS = sorted(
-    name[: -len(".json")].replace(".", "/", 1) for name in os.listdir(os.path.join(BUILD, "families"))
+    name[: -len(".json")].replace(".", "/", 1)
+    for name in os.listdir(os.path.join(BUILD, "families"))
 )
 
 

@@ -58,9 +58,7 @@ class Results(Measuring):
         self.assertIsNone(row["gbytes_per_s"])
 
     def test_k02_empty_reduction_is_held_against_the_reference(self):
-        row = self.row(
-            "reference/gemm_mm", operation="gemm/mm", shapes=[{"m": 3, "n": 5, "k": 0}]
-        )
+        row = self.row("reference/gemm_mm", operation="gemm/mm", shapes=[{"m": 3, "n": 5, "k": 0}])
         self.assertEqual(row["verdict"], "ok", row)
         self.assertIsNone(row["gflops"])
 

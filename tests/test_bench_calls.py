@@ -240,7 +240,14 @@ class Document(Measuring):
 
     def test_exit_status_is_0_when_all_are_right(self):
         done = self.daemon.ctl(
-            "bench", SQUARE, "--shape", "n=100", "--time", str(TIME_S), "--kernel", FAULTS + "/right"
+            "bench",
+            SQUARE,
+            "--shape",
+            "n=100",
+            "--time",
+            str(TIME_S),
+            "--kernel",
+            FAULTS + "/right",
         )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

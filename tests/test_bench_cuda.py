@@ -122,9 +122,7 @@ class Timed(OnOnes):
         ):
             with self.subTest(fail=fail), daemon_with(CUDA_FAKE_FAIL=fail) as daemon:
                 parameters = {"kernels": ["on_cuda/right"], "shapes": [{"n": 10}]}
-                (row,) = daemon.call("Bench", operation=SQUARE, time_s=TIME_S, **parameters)[
-                    "runs"
-                ]
+                (row,) = daemon.call("Bench", operation=SQUARE, time_s=TIME_S, **parameters)["runs"]
                 self.assertEqual(row["verdict"], "error", row)
                 self.assertIn(text, row["message"])
 

@@ -177,7 +177,11 @@ class Cases(Measuring):
         self.assertEqual(len(runs), 2)
 
     def test_nx23_a_crash_is_a_row_and_the_rest_goes_on(self):
-        for fault, verdict in (("crash", "crashed"), ("crash_later", "crashed"), ("heap", "crashed")):
+        for fault, verdict in (
+            ("crash", "crashed"),
+            ("crash_later", "crashed"),
+            ("heap", "crashed"),
+        ):
             with self.subTest(fault=fault):
                 runs = self.bench(fault, "right", REFERENCE)
                 verdicts = {run["kernel"]: run["verdict"] for run in runs}

@@ -23,9 +23,7 @@ class Breaker(unittest.TestCase):
     def test_t50_after_five_failures_in_a_row_the_next_in_rank_runs(self):
         for way in ("call", "whole"):
             with self.subTest(way=way):
-                lines = self.run_steps(
-                    way, GOOD, *[way, FAILS] * 5, way, FAILS, way, GOOD, "why"
-                )
+                lines = self.run_steps(way, GOOD, *[way, FAILS] * 5, way, FAILS, way, GOOD, "why")
                 self.assertEqual(lines, ["101", *[FAILED] * 5, "7", "7", "circuit_open"])
 
     def test_t50_one_success_between_starts_the_count_again(self):

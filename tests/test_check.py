@@ -15,12 +15,24 @@ from pluginctl import BUILD, Case, call
 
 # Where codes of findings are set, but for what belongs to calls and tensors.
 TELLS = re.compile(
-    r"lib/(lint|plugin|family)/|lib/base/(json|file|file_trust|version)[.]c|cmd/(check|doctor|identify)"
+    r"lib/(lint|plugin|family)/|lib/base/(json|file|file_trust|version)[.]c"
+    r"|cmd/(check|doctor|identify)"
     r"|daemon/worker/(identify|claim|note_elf|elf_|closure|provided|search)"
 )
-NEVER = re.compile(r"lib/family/(argument|compare|element|fill|placement|tensor)[.]|lib/plugin/(abi|told|supervisor)[.]")
+NEVER = re.compile(
+    r"lib/family/(argument|compare|element|fill|placement|tensor)[.]"
+    r"|lib/plugin/(abi|told|supervisor)[.]"
+)
 # Of a probe, of memory, of writing, of the command line.
-ELSEWHERE = ("no_memory", "write_failed", "bad_job", "incomplete_report", "warning", "missing_argument", "usage")
+ELSEWHERE = (
+    "no_memory",
+    "write_failed",
+    "bad_job",
+    "incomplete_report",
+    "warning",
+    "missing_argument",
+    "usage",
+)
 
 MM = {"name": "mm", "operation": "gemm/mm", "priority": 10, "signatures": ["a=f32,b=f32,c=f32"]}
 
@@ -48,7 +60,9 @@ class Checking(Case):
         return self.path(name)
 
     def note(self, name, *kernels, **more):
-        return self.write(name, {"name": name.split("/")[0], "version": "1.0.0", "kernels": kernels, **more})
+        return self.write(
+            name, {"name": name.split("/")[0], "version": "1.0.0", "kernels": kernels, **more}
+        )
 
     def check(self, *words, status=None, **options):
         """The JSON document of a check of the words, else of the directory."""
@@ -86,8 +100,14 @@ class Manifests(Checking):
         found = self.findings(status=1)
         self.assertEqual(
             sorted((line, code) for _, line, code, _ in found),
-            [(1, "missing_key"), (2, "unknown_key"), (3, "bad_timeout"), (4, "wrong_type"),
-             (5, "bad_priority_offset"), (6, "bad_digest")],
+            [
+                (1, "missing_key"),
+                (2, "unknown_key"),
+                (3, "bad_timeout"),
+                (4, "wrong_type"),
+                (5, "bad_priority_offset"),
+                (6, "bad_digest"),
+            ],
         )
         (typo,) = [m for _, _, code, m in found if code == "unknown_key"]
         self.assertIn("library", typo)
@@ -105,7 +125,9 @@ class Manifests(Checking):
             with self.subTest(text):
                 path = self.write("x.json", text)
                 (row,) = self.check(status=1)["findings"]
-                self.assertEqual((row["file"], row["line"], row["code"]), (path, line, "json_syntax"))
+                self.assertEqual(
+                    (row["file"], row["line"], row["code"]), (path, line, "json_syntax")
+                )
                 self.assertEqual(row["column"], column)
 
     def test_a_library_that_is_not_there_is_a_warning(self):
@@ -123,9 +145,13 @@ class Manifests(Checking):
         os.rename(self.path("elsewhere.so"), self.path("a/b/x.so"))
         path = self.write("m/x.json", {"library": "x.so"})
         self.assertEqual(self.codes(path), ["library_not_found"])
-        self.assertEqual(self.codes(path, "--plugin-dir", self.path("a"), "--plugin-dir", self.path("a/b")), [])
+        self.assertEqual(
+            self.codes(path, "--plugin-dir", self.path("a"), "--plugin-dir", self.path("a/b")), []
+        )
         os.mkdir(self.path("empty"))
-        families = self.codes(path, "--plugin-dir", self.path("a/b"), "--families-dir", self.path("empty"))
+        families = self.codes(
+            path, "--plugin-dir", self.path("a/b"), "--families-dir", self.path("empty")
+        )
         self.assertEqual(families, ["unknown_family"])
 
     def test_masks_are_nothing_to_check(self):
@@ -158,7 +184,11 @@ class Notes(Checking):
         cases = (
             ({"operation": "gemm/mn"}, "unknown_family", "gemm/mm"),
             ({"traits": {"kk": {"min": 1}}}, "unknown_trait", "mean k?"),
-            ({"capability": {"device": "cpu", "features": ["avx52f"]}}, "unknown_feature", "avx512f"),
+            (
+                {"capability": {"device": "cpu", "features": ["avx52f"]}},
+                "unknown_feature",
+                "avx512f",
+            ),
             ({"capability": {"device": "gpu", "vendors": ["nvidea"]}}, "unknown_vendor", "nvidia"),
             ({"tags": ["latancy"]}, "unknown_tag", "latency"),
             ({"flags": ["syncz"]}, "unknown_flag", "syncs"),
@@ -188,12 +218,17 @@ class Notes(Checking):
         self.check(self.dir, "--strict", status=1)
 
     def test_a_note_without_kernels_is_a_warning(self):
-        for text in ({"name": "x", "version": "1.0.0"}, {"name": "x", "version": "1.0.0", "kernels": []}):
+        for text in (
+            {"name": "x", "version": "1.0.0"},
+            {"name": "x", "version": "1.0.0", "kernels": []},
+        ):
             self.write("plugin.json", text)
             self.assertEqual(self.codes(status=0), ["no_kernels"])
 
     def test_a_family_that_lies_beside_describes_its_operation(self):
-        with open(os.path.join(ROOT, "lib/families/elementwise.square.json"), encoding="utf-8") as file:
+        with open(
+            os.path.join(ROOT, "lib/families/elementwise.square.json"), encoding="utf-8"
+        ) as file:
             family = json.load(file)
         self.note("plugin.json", {**MM, "operation": "mine/square", "signatures": ["x=f32,y=f32"]})
         self.assertEqual(self.codes(), ["unknown_family"])
@@ -225,10 +260,16 @@ class Ties(Checking):
             ({}, {}),
             ({"traits": {"m": {"min": 4, "max": 64}}}, {"traits": {"m": {"min": 64}}}),
             ({"traits": {"m": {"multiple_of": 8}}}, {"traits": {"m": {"in": [3, 16]}}}),
-            ({"traits": {"m": {"multiple_of": 6}}}, {"traits": {"m": {"multiple_of": 4, "min": 7, "max": 12}}}),
+            (
+                {"traits": {"m": {"multiple_of": 6}}},
+                {"traits": {"m": {"multiple_of": 4, "min": 7, "max": 12}}},
+            ),
             ({"capability": {"device": "cpu"}}, {}),
             ({"signatures": ["a=f32,b=f32,c=f32", "a=bf16,b=bf16,c=bf16"]}, {}),
-            ({"capability": {"min_arch": "8.0", "max_arch": "9.0"}}, {"capability": {"min_arch": "9.0"}}),
+            (
+                {"capability": {"min_arch": "8.0", "max_arch": "9.0"}},
+                {"capability": {"min_arch": "9.0"}},
+            ),
         ):
             with self.subTest(first=first, second=second):
                 self.assertTrue(self.tie(first, second))
@@ -240,7 +281,10 @@ class Ties(Checking):
             ({"signatures": ["a=bf16,b=bf16,c=bf16"]}, {}),
             ({"traits": {"m": {"max": 63}}}, {"traits": {"m": {"min": 64}}}),
             ({"traits": {"m": {"multiple_of": 8}}}, {"traits": {"m": {"in": [3, 17]}}}),
-            ({"traits": {"m": {"multiple_of": 6}}}, {"traits": {"m": {"multiple_of": 4, "min": 7, "max": 11}}}),
+            (
+                {"traits": {"m": {"multiple_of": 6}}},
+                {"traits": {"m": {"multiple_of": 4, "min": 7, "max": 11}}},
+            ),
             ({"capability": {"device": "cpu"}}, {"capability": {"device": "gpu"}}),
             ({"capability": {"vendors": ["x86-64"]}}, {"capability": {"vendors": ["aarch64"]}}),
             ({"capability": {"max_arch": "8.9"}}, {"capability": {"min_arch": "9.0"}}),
@@ -285,7 +329,10 @@ class Command(Checking):
     def test_what_is_shipped_is_clean_even_when_strict(self):
         # A build with sanitizers brings what they need.
         words = [os.path.join(BUILD, "plugins", "plugins.d"), os.path.join(ROOT, "lib/families")]
-        words += [os.path.join(ROOT, "plugins", name, "plugin.json") for name in ("x86", "reference", "openblas")]
+        words += [
+            os.path.join(ROOT, "plugins", name, "plugin.json")
+            for name in ("x86", "reference", "openblas")
+        ]
         document = self.check(*words, "--strict")
         serious = [row for row in document["findings"] if row["severity"] != "note"]
         self.assertEqual([r for r in serious if r["file"].endswith(".json")], [])

@@ -12,14 +12,31 @@ from test_check import Checking
 from test_check_elf import Static, compile_plugin
 from test_identify import fixture, read, run
 
-USES = "extern int helper_value(void); int (*kept)(void) __attribute__((used, visibility(\"hidden\"))) = helper_value;"
+USES = (
+    "extern int helper_value(void);"
+    'int (*kept)(void) __attribute__((used, visibility("hidden"))) = helper_value;'
+)
 
 
 def helper(path, source="int helper_value(void) { return 1; }", *flags):
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-w", "-x", "c", "-", "-x", "none", "-o", path,
-         f"-Wl,-soname,{os.path.basename(path)}", *flags],
-        input=source.encode(), check=True,
+        [
+            "cc",
+            "-shared",
+            "-fPIC",
+            "-w",
+            "-x",
+            "c",
+            "-",
+            "-x",
+            "none",
+            "-o",
+            path,
+            f"-Wl,-soname,{os.path.basename(path)}",
+            *flags,
+        ],
+        input=source.encode(),
+        check=True,
     )
     return path
 
@@ -60,25 +77,40 @@ class Symbols(Static):
                     os.makedirs(self.path(place), exist_ok=True)
                     with open(script, "w", encoding="ascii") as file:
                         file.write(f"{version} {{ global: helper_value; }};\n")
-                    helper(self.path(f"{place}/libkplug_h.so.1"), "int helper_value(void) { return 1; }",
-                           f"-Wl,--version-script={script}")
-                compile_plugin(self.path(), USES, self.path("build/libkplug_h.so.1"), "-Wl,-rpath,$ORIGIN")
+                    helper(
+                        self.path(f"{place}/libkplug_h.so.1"),
+                        "int helper_value(void) { return 1; }",
+                        f"-Wl,--version-script={script}",
+                    )
+                compile_plugin(
+                    self.path(), USES, self.path("build/libkplug_h.so.1"), "-Wl,-rpath,$ORIGIN"
+                )
                 verdict = run(self.path())
-                self.refused(verdict, "symbol_version_missing", new, self.path("libkplug_h.so.1"),
-                             f"no more than {old}")
+                self.refused(
+                    verdict,
+                    "symbol_version_missing",
+                    new,
+                    self.path("libkplug_h.so.1"),
+                    f"no more than {old}",
+                )
 
     def test_t32_a_version_of_the_c_library_that_is_newer_than_here(self):
         image = read(fixture("noisy"))
         self.assertIn(b"GLIBC_2.2.5\0", image)
         verdict = self.verdict(image.replace(b"GLIBC_2.2.5\0", b"GLIBC_9.2.5\0"))
-        self.refused(verdict, "symbol_version_missing", "GLIBC_9.2.5 of libc.so.6", "no more than GLIBC_2.")
+        self.refused(
+            verdict, "symbol_version_missing", "GLIBC_9.2.5 of libc.so.6", "no more than GLIBC_2."
+        )
 
     def test_t32_a_weak_symbol_may_be_missing(self):
         compile_plugin(self.path(), USES.replace("extern", "extern __attribute__((weak))"))
         self.assertEqual(run(self.path())["state"], "active")
 
     def test_symbols_of_a_library_that_is_not_needed_are_a_warning(self):
-        source = "double sin(double); double (*kept)(double) __attribute__((used, visibility(\"hidden\"))) = sin;"
+        source = (
+            "double sin(double);"
+            'double (*kept)(double) __attribute__((used, visibility("hidden"))) = sin;'
+        )
         compile_plugin(self.path(), source)
         self.warned(run(self.path()), "undeclared_library", "sin", "libm.so.6")
         compile_plugin(self.path(), source, "-lm")
@@ -88,21 +120,44 @@ class Symbols(Static):
 class Needed(Static):
     def test_t32_what_a_needed_library_needs_is_missed_too(self):
         inner = helper(self.path("libkplug_inner.so.1"), "int inner(void) { return 2; }")
-        helper(self.path("libkplug_h.so.1"), "int inner(void); int helper_value(void) { return inner(); }", inner)
-        compile_plugin(self.path(), USES, self.path("libkplug_h.so.1"), "-Wl,-rpath,$ORIGIN",
-                       f"-Wl,-rpath-link,{self.dir}")
+        helper(
+            self.path("libkplug_h.so.1"),
+            "int inner(void); int helper_value(void) { return inner(); }",
+            inner,
+        )
+        compile_plugin(
+            self.path(),
+            USES,
+            self.path("libkplug_h.so.1"),
+            "-Wl,-rpath,$ORIGIN",
+            f"-Wl,-rpath-link,{self.dir}",
+        )
         os.unlink(inner)
         verdict = run(self.path())
-        self.refused(verdict, "missing_library", "libkplug_h.so.1 needs it", "libkplug_inner.so.1 is not found")
+        self.refused(
+            verdict,
+            "missing_library",
+            "libkplug_h.so.1 needs it",
+            "libkplug_inner.so.1 is not found",
+        )
         self.assertIn("libkplug_inner.so.1", [row["name"] for row in verdict["elf"]["libraries"]])
 
     def test_t32_the_old_search_path_of_the_first_holds_for_all(self):
         os.mkdir(self.path("deps"))
         inner = helper(self.path("deps/libkplug_inner.so.1"), "int inner(void) { return 2; }")
-        helper(self.path("deps/libkplug_h.so.1"), "int inner(void); int helper_value(void) { return inner(); }", inner)
+        helper(
+            self.path("deps/libkplug_h.so.1"),
+            "int inner(void); int helper_value(void) { return inner(); }",
+            inner,
+        )
         for kind, state in (("--disable-new-dtags", "active"), ("--enable-new-dtags", "rejected")):
-            compile_plugin(self.path(), USES, self.path("deps/libkplug_h.so.1"),
-                           f"-Wl,{kind},-rpath,$ORIGIN/deps", f"-Wl,-rpath-link,{self.path('deps')}")
+            compile_plugin(
+                self.path(),
+                USES,
+                self.path("deps/libkplug_h.so.1"),
+                f"-Wl,{kind},-rpath,$ORIGIN/deps",
+                f"-Wl,-rpath-link,{self.path('deps')}",
+            )
             self.assertEqual(run(self.path())["state"], state, kind)
 
     def test_a_library_that_a_kernel_opens_may_be_absent(self):
@@ -124,14 +179,22 @@ class Paths(Static):
         for mode in (0o777, 0o1777, 0o703):
             os.makedirs(self.path("open"), exist_ok=True)
             os.chmod(self.path("open"), mode)
-            self.refused(self.with_path(self.path("open")), "writable_search_path", self.path("open"))
+            self.refused(
+                self.with_path(self.path("open")), "writable_search_path", self.path("open")
+            )
 
     def test_a_directory_of_the_builders_is_a_warning(self):
         for path in ("/home/somebody/build", "/build/x:/build/y", "/usrlocal/lib"):
             self.warned(self.with_path(path), "foreign_search_path", path.split(":", maxsplit=1)[0])
 
     def test_usual_search_paths_are_no_finding(self):
-        for path in ("$ORIGIN", "${ORIGIN}/../lib", "/usr/lib/kplug", "/opt/x/lib", "/usr/local/lib"):
+        for path in (
+            "$ORIGIN",
+            "${ORIGIN}/../lib",
+            "/usr/lib/kplug",
+            "/opt/x/lib",
+            "/usr/local/lib",
+        ):
             self.assertEqual(self.with_path(path)["warnings"], [])
 
 
@@ -141,8 +204,13 @@ class Together(Checking):
     def bundle(self, name, source):
         os.makedirs(self.path(name), exist_ok=True)
         library = helper(self.path(f"{name}/libkplug_h.so.1"), source)
-        make_plugin(self.path(f"{name}/{name}.so"), name, [kernel(priority=len(name))], before=USES,
-                    flags=[library, "-Wl,-rpath,$ORIGIN"])
+        make_plugin(
+            self.path(f"{name}/{name}.so"),
+            name,
+            [kernel(priority=len(name))],
+            before=USES,
+            flags=[library, "-Wl,-rpath,$ORIGIN"],
+        )
         self.write(f"{name}/{name}.json", {"library": f"{name}.so"})
 
     def test_t38_different_libraries_of_one_soname_are_told(self):
@@ -190,8 +258,11 @@ class Together(Checking):
 
     def test_t02_t03_broken_files_are_errors_with_their_codes(self):
         good = Elf.read(fixture("plain")).data
-        for name, data, code in (("cut", good[:-100], "elf_truncated"), ("empty", b"", "empty_file"),
-                                 ("text", b"#!/bin/sh\n", "not_elf")):
+        for name, data, code in (
+            ("cut", good[:-100], "elf_truncated"),
+            ("empty", b"", "empty_file"),
+            ("text", b"#!/bin/sh\n", "not_elf"),
+        ):
             with open(self.path(f"{name}.so"), "wb") as file:
                 file.write(data)
             self.assertEqual(self.codes(self.path(f"{name}.so"), status=1), [code])
@@ -203,12 +274,20 @@ class Probed(Checking):
     """--probe: only then code of a plugin runs."""
 
     def test_what_a_plugin_does_when_it_is_loaded_is_told_when_it_is_asked_for(self):
-        for name, code in (("abort_in_constructor", "killed_by_signal"), ("exit_7_in_constructor", None),
-                           ("entry_missing", "entries_differ"), ("plugin_of_size_0", "bad_struct_size")):
+        for name, code in (
+            ("abort_in_constructor", "killed_by_signal"),
+            ("exit_7_in_constructor", None),
+            ("entry_missing", "entries_differ"),
+            ("plugin_of_size_0", "bad_struct_size"),
+        ):
             path = fixture(name)
             before = [c for c in self.codes(path) if c not in ("runs_at_load", "equal_rank")]
             self.assertEqual(before, [], name)
-            rows = [row for row in self.check(path, "--probe", status=1)["findings"] if row["severity"] == "error"]
+            rows = [
+                row
+                for row in self.check(path, "--probe", status=1)["findings"]
+                if row["severity"] == "error"
+            ]
             self.assertEqual(len(rows), 1, name)
             self.assertEqual(rows[0]["file"], path)
             if code:
@@ -218,7 +297,9 @@ class Probed(Checking):
         make_plugin(self.path("x.so"), "x", [kernel()])
         self.write("plugins.d/x.json", {"library": "x.so"})
         os.mkdir(self.path("tmp"))
-        document = self.check(self.dir, "--probe", "--strict", status=0, env=environment(TMPDIR=self.path("tmp")))
+        document = self.check(
+            self.dir, "--probe", "--strict", status=0, env=environment(TMPDIR=self.path("tmp"))
+        )
         self.assertEqual(document["findings"], [])
         self.assertEqual(os.listdir(self.path("tmp")), [])
 
@@ -231,7 +312,9 @@ class Probed(Checking):
 class BeforeTheProbe(unittest.TestCase):
     """plugind refuses by the same truth, and runs nothing of what it refuses."""
 
-    SAYS = "#include <stdio.h>\n__attribute__((constructor)) static void ran(void) { puts(\"ran\"); }\n"
+    SAYS = (
+        '#include <stdio.h>\n__attribute__((constructor)) static void ran(void) { puts("ran"); }\n'
+    )
 
     def refused(self, daemon, code):
         daemon.call("Reload")
@@ -246,8 +329,12 @@ class BeforeTheProbe(unittest.TestCase):
         self.assertEqual(plugin["state"], "active", plugin)
 
     def build(self, daemon, library):
-        make_plugin(daemon.library_path("x"), "x", before=self.SAYS + USES,
-                    flags=[library, "-Wl,-rpath,$ORIGIN", f"-Wl,-rpath-link,{daemon.plugin_dir}"])
+        make_plugin(
+            daemon.library_path("x"),
+            "x",
+            before=self.SAYS + USES,
+            flags=[library, "-Wl,-rpath,$ORIGIN", f"-Wl,-rpath-link,{daemon.plugin_dir}"],
+        )
         daemon.manifest("x")
 
     def test_t23_a_missing_library_is_refused_until_it_comes(self):
@@ -261,10 +348,15 @@ class BeforeTheProbe(unittest.TestCase):
 
     def test_t23_a_library_that_another_one_needs(self):
         with Daemon() as daemon:
-            inner = helper(os.path.join(daemon.plugin_dir, "libkplug_i.so.1"), "int inner(void) { return 2; }")
-            library = helper(os.path.join(daemon.plugin_dir, "libkplug_h.so.1"),
-                             "int inner(void); int helper_value(void) { return inner(); }", inner,
-                             "-Wl,-rpath,$ORIGIN")
+            inner = helper(
+                os.path.join(daemon.plugin_dir, "libkplug_i.so.1"), "int inner(void) { return 2; }"
+            )
+            library = helper(
+                os.path.join(daemon.plugin_dir, "libkplug_h.so.1"),
+                "int inner(void); int helper_value(void) { return inner(); }",
+                inner,
+                "-Wl,-rpath,$ORIGIN",
+            )
             self.build(daemon, library)
             os.rename(inner, inner + ".away")
             self.refused(daemon, "missing_library")
@@ -282,8 +374,10 @@ class BeforeTheProbe(unittest.TestCase):
             self.runs(daemon)
 
     def test_t34_t33_file_faults_are_refused_before_the_probe(self):
-        tls = ("static __thread char b[4096] __attribute__((tls_model(\"initial-exec\"), used));"
-               "__attribute__((visibility(\"hidden\"))) char *at(void) { return b; }")
+        tls = (
+            'static __thread char b[4096] __attribute__((tls_model("initial-exec"), used));'
+            '__attribute__((visibility("hidden"))) char *at(void) { return b; }'
+        )
         with Daemon() as daemon:
             daemon.add("stack", flags=["-Wl,-z,execstack"])
             daemon.add("storage", before=tls)
@@ -293,8 +387,12 @@ class BeforeTheProbe(unittest.TestCase):
             plugins = daemon.plugins()
             self.assertEqual(
                 {name: (p["reason"] or {}).get("code") for name, p in plugins.items()},
-                {"stack": "executable_stack", "storage": "static_tls", "path": "relative_search_path",
-                 "fine": None},
+                {
+                    "stack": "executable_stack",
+                    "storage": "static_tls",
+                    "path": "relative_search_path",
+                    "fine": None,
+                },
             )
 
 

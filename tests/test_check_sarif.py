@@ -55,12 +55,16 @@ class Sarif(Checking):
         findings = self.check()["findings"]
         self.assertGreaterEqual(len(findings), 4)
         for result, finding in zip(run["results"], findings, strict=True):
-            self.assertEqual((result["ruleId"], result["level"]), (finding["code"], finding["severity"]))
+            self.assertEqual(
+                (result["ruleId"], result["level"]), (finding["code"], finding["severity"])
+            )
             self.assertEqual(rules[result["ruleIndex"]]["id"], finding["code"])
             self.assertEqual(result["message"]["text"], f"{finding['message']} {finding['remedy']}")
             (location,) = result["locations"]
             place = location["physicalLocation"]
-            path = urllib.parse.unquote(urllib.parse.urlparse(place["artifactLocation"]["uri"]).path)
+            path = urllib.parse.unquote(
+                urllib.parse.urlparse(place["artifactLocation"]["uri"]).path
+            )
             self.assertEqual(path, finding["file"])
             self.assertEqual(place.get("region", {}).get("startLine"), finding["line"])
             self.assertEqual(place.get("region", {}).get("startColumn"), finding["column"])
@@ -119,8 +123,14 @@ class Workflow(Checking):
     def step(self, name):
         path = f"{os.path.dirname(PLUGINCTL)}:{os.environ['PATH']}"
         return subprocess.run(
-            ["sh", "-e", "-c", self.steps[name]], cwd=self.folder, capture_output=True, text=True,
-            check=False, timeout=120, env=environment(PATH=path, XDG_RUNTIME_DIR=self.dir))
+            ["sh", "-e", "-c", self.steps[name]],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env=environment(PATH=path, XDG_RUNTIME_DIR=self.dir),
+        )
 
     def test_a_good_plugin_passes_every_step(self):
         names = [name for name in self.steps if name not in ELSEWHERE]
@@ -129,7 +139,9 @@ class Workflow(Checking):
             done = self.step(name)
             self.assertEqual(done.returncode, 0, (name, done.stdout, done.stderr))
         with open(os.path.join(self.folder, "findings.sarif"), encoding="utf-8") as file:
-            self.assertEqual([r for r in sarif(file.read())["runs"][0]["results"] if r["level"] != "note"], [])
+            self.assertEqual(
+                [r for r in sarif(file.read())["runs"][0]["results"] if r["level"] != "note"], []
+            )
 
     def test_a_slip_in_the_note_stops_at_the_check_and_has_its_line(self):
         path = os.path.join(self.folder, "plugin.json")
@@ -141,7 +153,9 @@ class Workflow(Checking):
         self.assertEqual(self.step("check").returncode, 1)
         with open(os.path.join(self.folder, "findings.sarif"), encoding="utf-8") as file:
             results = sarif(file.read())["runs"][0]["results"]
-        (slip,) = [r for r in results if r["ruleId"] == "unknown_key" and "plugin.json" in json.dumps(r)]
+        (slip,) = [
+            r for r in results if r["ruleId"] == "unknown_key" and "plugin.json" in json.dumps(r)
+        ]
         place = slip["locations"][0]["physicalLocation"]
         line = text.split("\n")[place["region"]["startLine"] - 1]
         self.assertIn('"priority"', line)
@@ -149,9 +163,14 @@ class Workflow(Checking):
 
     def test_a_library_that_another_machine_could_not_load_stops_at_the_check(self):
         self.assertEqual(self.step("build").returncode, 0)
-        for flag, code in (("-Wl,-z,execstack", "executable_stack"), ("-Wl,-rpath,lib", "relative_search_path"),
-                           ("-Wl,-rpath,/home/me", "foreign_search_path")):
-            subprocess.run(["make", "-s", "-B", "mine.so", f"CFLAGS=-O1 {flag}"], cwd=self.folder, check=True)
+        for flag, code in (
+            ("-Wl,-z,execstack", "executable_stack"),
+            ("-Wl,-rpath,lib", "relative_search_path"),
+            ("-Wl,-rpath,/home/me", "foreign_search_path"),
+        ):
+            subprocess.run(
+                ["make", "-s", "-B", "mine.so", f"CFLAGS=-O1 {flag}"], cwd=self.folder, check=True
+            )
             self.assertEqual(self.step("check").returncode, 1)
             with open(os.path.join(self.folder, "findings.sarif"), encoding="utf-8") as file:
                 codes = [r["ruleId"] for r in sarif(file.read())["runs"][0]["results"]]

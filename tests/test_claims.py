@@ -33,9 +33,13 @@ def embedded(code, section='.section .nv_fatbin,"a"', lead=b""):
     """Assembly for a plugin that has these bytes in a section, 8-aligned but for `lead`."""
     octets = ",".join(str(b) for b in lead + code)
     return (
-        f"__asm__(\".pushsection {section[len('.section '):]}\\n.p2align 3\\n"
-        f'.byte {octets}\\n.popsection");'
-    ).replace('"a"', '\\"a\\"').replace('"aw"', '\\"aw\\"')
+        (
+            f"__asm__(\".pushsection {section[len('.section '):]}\\n.p2align 3\\n"
+            f'.byte {octets}\\n.popsection");'
+        )
+        .replace('"a"', '\\"a\\"')
+        .replace('"aw"', '\\"aw\\"')
+    )
 
 
 def isa(bits):

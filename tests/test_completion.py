@@ -93,9 +93,19 @@ class Offers(Scene):
 
     def test_the_socket_of_the_line_is_asked(self):
         done = subprocess.run(
-            [os.path.join(BUILD, "pluginctl"), "complete", "--", "--socket", self.daemon.socket,
-             "logs", "sl"],
-            env=dict(os.environ, KPLUG_SOCKET="/nowhere"), capture_output=True, check=False)
+            [
+                os.path.join(BUILD, "pluginctl"),
+                "complete",
+                "--",
+                "--socket",
+                self.daemon.socket,
+                "logs",
+                "sl",
+            ],
+            env=dict(os.environ, KPLUG_SOCKET="/nowhere"),
+            capture_output=True,
+            check=False,
+        )
         self.assertEqual(self.good(done), "slow -- active\n")
 
     def test_without_plugind_nothing_is_offered_but_what_is_known(self):
@@ -106,8 +116,20 @@ class Offers(Scene):
     def test_every_placeholder_of_the_help_has_a_source_or_none_on_purpose(self):
         with open(os.path.join(ROOT, "cmd/complete_source.c"), encoding="utf-8") as file:
             known = set(re.findall(r'^\t\{(?:NULL|"[^"]*"), "([^"]+)"', file.read(), re.M))
-        free = {"", "[WORD]...", "S", "N", "TEXT", "SIGNATURE", "DIM=N[,DIM=N]", "NAME=VALUE",
-                "PERCENT", "AGO", "[BOOT:]N", "KiB"}
+        free = {
+            "",
+            "[WORD]...",
+            "S",
+            "N",
+            "TEXT",
+            "SIGNATURE",
+            "DIM=N[,DIM=N]",
+            "NAME=VALUE",
+            "PERCENT",
+            "AGO",
+            "[BOOT:]N",
+            "KiB",
+        }
         for name in self.offers(""):
             usage = self.good(call("help", name))
             first = re.search(rf"pluginctl {name} ?(.*)", usage)[1]
@@ -123,14 +145,27 @@ class Terminal:
 
     def __init__(self, command, socket):
         self.home = tempfile.mkdtemp()
-        environment = {"PATH": f"{BUILD}:/usr/bin:/bin", "TERM": "vt100", "HOME": self.home,
-                       "KPLUG_SOCKET": socket, "PS1": "ready> ", "LANG": "C.UTF-8",
-                       "INPUTRC": "/dev/null", "HISTFILE": "/dev/null"}
+        environment = {
+            "PATH": f"{BUILD}:/usr/bin:/bin",
+            "TERM": "vt100",
+            "HOME": self.home,
+            "KPLUG_SOCKET": socket,
+            "PS1": "ready> ",
+            "LANG": "C.UTF-8",
+            "INPUTRC": "/dev/null",
+            "HISTFILE": "/dev/null",
+        }
         self.seen = ""
         leader, follower = pty.openpty()
-        self.process = subprocess.Popen(command, stdin=follower, stdout=follower,
-                                        stderr=follower, env=environment,
-                                        cwd=self.home, start_new_session=True)
+        self.process = subprocess.Popen(
+            command,
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            env=environment,
+            cwd=self.home,
+            start_new_session=True,
+        )
         os.close(follower)
         self.leader = leader
 
@@ -197,8 +232,10 @@ class Bash(Typing, Scene):
 class Zsh(Typing, Scene):
     def shell(self):
         shell = self.start("zsh", "-f", "-i")
-        shell.send(f"fpath=({SCRIPTS} $fpath); autoload -Uz compinit; compinit -u -D; "
-                   "unsetopt list_beep; echo read''y\n")
+        shell.send(
+            f"fpath=({SCRIPTS} $fpath); autoload -Uz compinit; compinit -u -D; "
+            "unsetopt list_beep; echo read''y\n"
+        )
         shell.expect("ready\n")
         return shell
 
@@ -207,25 +244,43 @@ class Fish(Scene):
     def complete(self, line):
         with tempfile.TemporaryDirectory() as home:
             done = subprocess.run(
-                ["fish", "--no-config", "-c",
-                 f"source {SCRIPTS}/pluginctl.fish; complete -C '{line}'"],
-                env={"PATH": f"{BUILD}:/usr/bin:/bin", "HOME": home, "TERM": "dumb",
-                     "KPLUG_SOCKET": self.daemon.socket, "LANG": "C.UTF-8"},
-                cwd=home, capture_output=True, text=True, check=False, timeout=60)
+                [
+                    "fish",
+                    "--no-config",
+                    "-c",
+                    f"source {SCRIPTS}/pluginctl.fish; complete -C '{line}'",
+                ],
+                env={
+                    "PATH": f"{BUILD}:/usr/bin:/bin",
+                    "HOME": home,
+                    "TERM": "dumb",
+                    "KPLUG_SOCKET": self.daemon.socket,
+                    "LANG": "C.UTF-8",
+                },
+                cwd=home,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
         self.assertEqual(done.returncode, 0, done.stderr)
         return dict((line + "\t").split("\t")[:2] for line in done.stdout.splitlines())
 
     def test_commands_come_with_what_they_do(self):
-        self.assertEqual(self.complete("pluginctl is-"),
-                         {"is-enabled": "Say whether plugins or kernels are enabled"})
+        self.assertEqual(
+            self.complete("pluginctl is-"),
+            {"is-enabled": "Say whether plugins or kernels are enabled"},
+        )
 
     def test_plugins_come_with_their_state(self):
-        self.assertEqual(self.complete("pluginctl disable fa"),
-                         {"fast": "active", "faster": "active"})
+        self.assertEqual(
+            self.complete("pluginctl disable fa"), {"fast": "active", "faster": "active"}
+        )
 
     def test_values_of_options(self):
-        self.assertEqual(set(self.complete("pluginctl list --state=m")),
-                         {"--state=masked", "--state=missing"})
+        self.assertEqual(
+            set(self.complete("pluginctl list --state=m")), {"--state=masked", "--state=missing"}
+        )
         self.assertEqual(set(self.complete("pluginctl select e")), {SQUARE})
 
 

@@ -114,9 +114,7 @@ class Beside(unittest.TestCase):
                 for count in (1, 2):
                     status, _ = run(daemon, *steps)
                     self.assertEqual(status, -signal.SIGSEGV)
-                    wait_until(
-                        lambda: incidents(daemon)[0]["count"] == count, f"{count} crashes"
-                    )
+                    wait_until(lambda: incidents(daemon)[0]["count"] == count, f"{count} crashes")
                 self.assertEqual(run(daemon, *steps), (0, ["7"]))
                 daemon.close()
 

@@ -168,7 +168,15 @@ class DriverThatFails(Plugin):
         self.addCleanup(shutil.rmtree, place)
         compiler = os.environ.get("CC", "cc")
         done = subprocess.run(
-            [compiler, "-shared", "-x", "c", "-o", os.path.join(place, "libcuda.so.1"), "/dev/null"],
+            [
+                compiler,
+                "-shared",
+                "-x",
+                "c",
+                "-o",
+                os.path.join(place, "libcuda.so.1"),
+                "/dev/null",
+            ],
             check=False,
         )
         self.assertEqual(done.returncode, 0)

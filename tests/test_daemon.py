@@ -128,7 +128,9 @@ class Options(Case):
         self.assertEqual(daemon.run([base[PLUGIND], "--help"]).returncode, 0)
         self.assertEqual(daemon.run([base[PLUGIND], "--version"]).returncode, 0)
         self.assertEqual(daemon.run([base[PLUGIND], "--wrong"]).returncode, 2)
-        self.assertEqual(daemon.run(base + ["--families-dir", daemon.place + "/none"]).returncode, 2)
+        self.assertEqual(
+            daemon.run(base + ["--families-dir", daemon.place + "/none"]).returncode, 2
+        )
         self.assertEqual(daemon.run(base + ["--state-dir", "/proc/none"]).returncode, 1)
         self.assertEqual(daemon.run(base + ["--socket", "/proc/none"]).returncode, 1)
         table = daemon.run([base[PLUGIND], "--help"]).stdout
@@ -539,9 +541,7 @@ class Kept(Case):
                 codes = [w["code"] for w in daemon.call("Status")["warnings"]]
                 self.assertIn("damaged_state", codes)
                 self.assertIn(name, daemon.log())
-                self.assertTrue(
-                    os.path.exists(os.path.join(daemon.state_dir, name + ".damaged"))
-                )
+                self.assertTrue(os.path.exists(os.path.join(daemon.state_dir, name + ".damaged")))
 
     def test_lost_decisions_degrade_until_somebody_decides_again(self):
         for content in ("{", "[]", '{"format": "kplug-decisions/1", "disabled": 7}'):
@@ -618,7 +618,12 @@ class Kept(Case):
             daemon.add("a")
             os.mkdir(daemon.state_dir)
             entry = {"name": name, "reason": "", "at": 1, "uid": 0}
-            content = {"format": "kplug-decisions/1", "disabled": [entry], "pins": [], "enabled": []}
+            content = {
+                "format": "kplug-decisions/1",
+                "disabled": [entry],
+                "pins": [],
+                "enabled": [],
+            }
             write(os.path.join(daemon.state_dir, "decisions.json"), json.dumps(content))
             daemon.start()
             warnings = [w for w in daemon.settle()["warnings"] if w["code"] == "unknown_name"]

@@ -79,8 +79,7 @@ class Case(unittest.TestCase):
         self.wait_begun(name)
         if stage:
             wait_until(
-                lambda: self.marks()[name]["stage"] == stage
-                and self.marks()[name]["output"],
+                lambda: self.marks()[name]["stage"] == stage and self.marks()[name]["output"],
                 "what the mark says",
             )
         self.daemon.kill()
@@ -110,9 +109,7 @@ class Suspects(Case):
         self.daemon.add("later")
         self.daemon.start()
         # One of them is there, alone; nobody else waits for it.
-        first = wait_until(
-            lambda: [n for n in names if self.has_begun(n)], "a suspect"
-        )
+        first = wait_until(lambda: [n for n in names if self.has_begun(n)], "a suspect")
         states = {p["name"]: p for p in self.daemon.call("List")["plugins"]}
         self.assertEqual(states["later"]["state"], "active")
         for name in names:

@@ -201,8 +201,10 @@ class Disabled(Case):
                 reply = daemon.call("Enable", name=name)
                 self.assertEqual((reply["enabled"], reply["state"]), (enabled, state))
                 self.assertEqual(reply["reason"] and reply["reason"]["code"], code)
-                self.assertEqual(daemon.call("IsEnabled", name=name),
-                                 {k: reply[k] for k in ("name", "enabled", "state")})
+                self.assertEqual(
+                    daemon.call("IsEnabled", name=name),
+                    {k: reply[k] for k in ("name", "enabled", "state")},
+                )
 
     def test_enable_of_what_has_left_tells_nothing_of_it(self):
         daemon = self.ranked()

@@ -313,9 +313,7 @@ class TheDaemonItself(unittest.TestCase):
 
     def test_a_launcher_that_is_killed_meanwhile_is_no_failure_of_the_driver(self):
         with machine(1) as root, gpu_daemon(root, "h200 1 hang", timeout_ms=2000) as daemon:
-            wait_until(
-                lambda: [p for p in children(daemon.pid) if self.holds(p)], "the worker"
-            )
+            wait_until(lambda: [p for p in children(daemon.pid) if self.holds(p)], "the worker")
             os.kill(children(daemon.pid)[0], signal.SIGKILL)
             reply = daemon.call("Devices")
             self.assertEqual(reply["warnings"][0]["code"], "driver_hangs")

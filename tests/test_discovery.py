@@ -75,8 +75,10 @@ class Found(Case):
                 daemon.start()
                 plugins = daemon.plugins()
                 self.assertEqual(len(plugins), 4)
-                self.assertEqual([p for p in plugins if plugins[p]["state"] == "active"],
-                                 ["good1", "good2", "good3"])
+                self.assertEqual(
+                    [p for p in plugins if plugins[p]["state"] == "active"],
+                    ["good1", "good2", "good3"],
+                )
                 self.assertTrue(daemon.call("Status")["degraded"])
                 self.assertEqual(daemon.ctl("status").returncode, 0)
                 self.assertEqual(daemon.ctl("status", "--strict").returncode, 1)
@@ -257,8 +259,9 @@ class Listed(Case):
             daemon.start()
             self.assertEqual(list(daemon.plugins()), sorted(names))
             why = daemon.why(SQUARE)
-            self.assertEqual([c["kernel"] for c in why["candidates"]],
-                             [n + "/square" for n in sorted(names)])
+            self.assertEqual(
+                [c["kernel"] for c in why["candidates"]], [n + "/square" for n in sorted(names)]
+            )
 
     def test_pl07_a_second_scan_finds_nothing_new_and_probes_nothing(self):
         daemon = self.stopped()
@@ -298,8 +301,9 @@ class Listed(Case):
         daemon.call("Reload", name="a")
         daemon.manifest("b", priority_offset=1)
         reply = daemon.call("Reload")
-        self.assertEqual([p["name"] for p in reply["plugins"]],
-                         sorted(reply["added"] + reply["changed"]))
+        self.assertEqual(
+            [p["name"] for p in reply["plugins"]], sorted(reply["added"] + reply["changed"])
+        )
         self.assertIn("b", reply["changed"])
         self.assertEqual({p["name"]: p["state"] for p in reply["plugins"]}["b"], "active")
 
@@ -370,8 +374,16 @@ class Listed(Case):
         daemon.call("Disable", name="off", reason="it hurts")
         plugins = daemon.plugins()
         states = {name: plugins[name]["state"] for name in plugins}
-        self.assertEqual(states, {"off": "disabled", "crash": "failed", "quiet": "disabled",
-                                  "absent": "missing", "masked": "masked"})
+        self.assertEqual(
+            states,
+            {
+                "off": "disabled",
+                "crash": "failed",
+                "quiet": "disabled",
+                "absent": "missing",
+                "masked": "masked",
+            },
+        )
         for name, plugin in plugins.items():
             self.assertTrue(plugin["reason"]["message"], name)
             self.assertTrue(plugin["since"], name)

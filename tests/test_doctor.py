@@ -60,8 +60,14 @@ class Doctor(Case):
     def findings(self, options=None, wrapper=(), env=None, **how):
         words = self.words(**(options or {}))
         if wrapper:
-            done = subprocess.run([*wrapper, PLUGINCTL, *words], capture_output=True, check=False,
-                                  stdin=subprocess.DEVNULL, timeout=60, env=self.env(**(env or {})))
+            done = subprocess.run(
+                [*wrapper, PLUGINCTL, *words],
+                capture_output=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                timeout=60,
+                env=self.env(**(env or {})),
+            )
         else:
             done = call(*words, env=self.env(**(env or {})), **how)
         self.assertIn(done.returncode, (0, 1), done.stderr)
@@ -94,7 +100,9 @@ class Reaching(Doctor):
         with socket.socket(socket.AF_UNIX) as stale:
             stale.bind(self.path("plugind.sock"))
         self.assertEqual(self.codes(), ["no_daemon"])
-        self.assertEqual(self.codes({"socket": None}, env={"KPLUG_SOCKET": self.path("x")}), ["no_daemon"])
+        self.assertEqual(
+            self.codes({"socket": None}, env={"KPLUG_SOCKET": self.path("x")}), ["no_daemon"]
+        )
 
     def test_a_path_that_is_no_socket_address(self):
         self.assertEqual(self.codes({"socket": "/" + "x" * 200}), ["path_too_long"])
@@ -123,8 +131,12 @@ class Reaching(Doctor):
             daemon.add("good")
             daemon.call("Reload")
             daemon.settle()
-            options = {"socket": daemon.socket, "manifest-dir": daemon.manifest_dirs[0],
-                       "plugin-dir": daemon.plugin_dir, "state-dir": daemon.state_dir}
+            options = {
+                "socket": daemon.socket,
+                "manifest-dir": daemon.manifest_dirs[0],
+                "plugin-dir": daemon.plugin_dir,
+                "state-dir": daemon.state_dir,
+            }
             self.assertEqual(self.codes(options), [])
 
     def test_two_daemons(self):
@@ -153,10 +165,18 @@ class Reaching(Doctor):
             process.kill()
 
     def test_warnings_of_the_daemon_are_told_with_their_codes(self):
-        rows = self.with_fake({"warnings": [
-            {"code": "no_watch", "message": "no inotify"}, {"code": "bad_family", "message": "a family"}]})
-        self.assertEqual([row["code"] for row in rows if row["code"] != "clock_not_kept"],
-                         ["daemon_warns", "bad_family"])
+        rows = self.with_fake(
+            {
+                "warnings": [
+                    {"code": "no_watch", "message": "no inotify"},
+                    {"code": "bad_family", "message": "a family"},
+                ]
+            }
+        )
+        self.assertEqual(
+            [row["code"] for row in rows if row["code"] != "clock_not_kept"],
+            ["daemon_warns", "bad_family"],
+        )
         self.assertIn("no_watch: no inotify", rows[0]["message"])
 
     def test_who_is_no_member_of_the_group_is_told(self):
@@ -169,9 +189,16 @@ class Reaching(Doctor):
 
     def test_drivers_of_gpus(self):
         gpu = {"id": "nvidia:0", "kind": "gpu", "vendor": "nvidia", "state": "unknown"}
-        for code in ("driver_version_mismatch", "driver_library_missing", "driver_hangs", "gpu_lost"):
+        for code in (
+            "driver_version_mismatch",
+            "driver_library_missing",
+            "driver_hangs",
+            "gpu_lost",
+        ):
             devices = [{**gpu, "reason": {"code": code, "message": "says it"}}]
-            rows = [row for row in self.with_fake(devices={"devices": devices}) if row["code"] == code]
+            rows = [
+                row for row in self.with_fake(devices={"devices": devices}) if row["code"] == code
+            ]
             self.assertEqual([row["message"] for row in rows], ["nvidia:0: says it"], code)
 
 
@@ -192,8 +219,11 @@ class Places(Doctor):
         if os.geteuid():
             self.skipTest("only root can become another user")
         with as_nobody(self.path("manifests/x.json")) as nobody:
-            for mode, code in ((0o700, "unreadable_directory"), (0o711, "unreadable_directory"),
-                               (0o755, "not_writable")):
+            for mode, code in (
+                (0o700, "unreadable_directory"),
+                (0o711, "unreadable_directory"),
+                (0o755, "not_writable"),
+            ):
                 os.chmod(self.path("manifests"), mode)
                 self.assertIn(code, self.codes(**nobody))
 
@@ -201,8 +231,12 @@ class Places(Doctor):
         mount = 'mount -t tmpfs -o "$0" none "$1" && shift && exec "$@"'
         if subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode:
             self.skipTest("only root can mount a file system")
-        for options, code in (("noexec,size=900m", "store_noexec"), ("ro", "store_full"),
-                              ("size=1m", "store_full"), ("nr_inodes=1,size=900m", "store_full")):
+        for options, code in (
+            ("noexec,size=900m", "store_noexec"),
+            ("ro", "store_full"),
+            ("size=1m", "store_full"),
+            ("nr_inodes=1,size=900m", "store_full"),
+        ):
             wrapper = ["unshare", "-m", "sh", "-c", mount, options, self.path("state")]
             for state in ("state", "state/not/yet/there"):
                 codes = self.codes({"state-dir": self.path(state)}, wrapper=wrapper)
@@ -235,9 +269,15 @@ class Places(Doctor):
 
     def test_a_configuration_that_plugind_refuses(self):
         os.makedirs(self.path("config/kplug"))
-        for text, word in (("{", "JSON"), ('{"plugin_dirr": "/x"}', "plugin_dir"), ('{"socket": 5}', "socket")):
+        for text, word in (
+            ("{", "JSON"),
+            ('{"plugin_dirr": "/x"}', "plugin_dir"),
+            ('{"socket": 5}', "socket"),
+        ):
             write(self.path("config/kplug/plugind.json"), text)
-            rows = [row for row in self.with_fake({"mode": "private"}) if row["code"] == "bad_config"]
+            rows = [
+                row for row in self.with_fake({"mode": "private"}) if row["code"] == "bad_config"
+            ]
             self.assertEqual(len(rows), 1, text)
             self.assertEqual(rows[0]["file"], self.path("config/kplug/plugind.json"))
 
@@ -253,9 +293,11 @@ class Plugins(Doctor):
     def test_what_is_wrong_with_an_installed_plugin(self):
         make_plugin(self.path("plugins/x.so"), "x", [kernel()])
         elf = Elf.read(self.path("plugins/x.so"))
-        for name, data, code in (("cut", elf.data[:500], "elf_truncated"),
-                                 ("other", elf.with_header(machine=999).data, "wrong_machine"),
-                                 ("absent", None, "library_not_found")):
+        for name, data, code in (
+            ("cut", elf.data[:500], "elf_truncated"),
+            ("other", elf.with_header(machine=999).data, "wrong_machine"),
+            ("absent", None, "library_not_found"),
+        ):
             if data is not None:
                 with open(self.path(f"plugins/{name}.so"), "wb") as file:
                     file.write(data)
@@ -266,7 +308,9 @@ class Plugins(Doctor):
                 self.assertEqual(self.codes(), ["no_daemon"])
 
     def test_remarks_for_authors_are_not_told_here(self):
-        make_plugin(self.path("plugins/x.so"), "x", [kernel(operation="my/own", signatures=["x=f32"])])
+        make_plugin(
+            self.path("plugins/x.so"), "x", [kernel(operation="my/own", signatures=["x=f32"])]
+        )
         write(self.path("manifests/x.json"), '{"library": "x.so"}')
         self.assertEqual(self.codes(), ["no_daemon"])
 
@@ -280,43 +324,74 @@ class Machine(Doctor):
         return self.codes(wrapper=wrapper, env=self.LEAKS)
 
     def test_features_that_the_kernel_lacks(self):
-        for rule in ("memfd_create:error=ENOSYS", "pidfd_open:error=ENOSYS",
-                     "landlock_create_ruleset:error=EOPNOTSUPP", "seccomp:error=EINVAL"):
+        for rule in (
+            "memfd_create:error=ENOSYS",
+            "pidfd_open:error=ENOSYS",
+            "landlock_create_ruleset:error=EOPNOTSUPP",
+            "seccomp:error=EINVAL",
+        ):
             self.assertIn("kernel_feature_missing", self.injected(rule), rule)
 
     def test_watches_that_are_used_up(self):
-        for rule in ("inotify_init1:error=EMFILE", "inotify_add_watch:error=ENOSPC",
-                     "inotify_init1:error=ENOSYS"):
+        for rule in (
+            "inotify_init1:error=EMFILE",
+            "inotify_add_watch:error=ENOSPC",
+            "inotify_init1:error=ENOSYS",
+        ):
             self.assertIn("no_watches", self.injected(rule), rule)
 
     def test_a_clock_that_nobody_keeps_is_a_note(self):
         done = subprocess.run(
-            ["strace", "-f", "-o", "/dev/null", "-e", "inject=adjtimex:retval=5", PLUGINCTL, *self.words()],
-            capture_output=True, check=False, env=self.env(**self.LEAKS))
-        rows = [row for row in json.loads(done.stdout)["findings"] if row["code"] == "clock_not_kept"]
+            [
+                "strace",
+                "-f",
+                "-o",
+                "/dev/null",
+                "-e",
+                "inject=adjtimex:retval=5",
+                PLUGINCTL,
+                *self.words(),
+            ],
+            capture_output=True,
+            check=False,
+            env=self.env(**self.LEAKS),
+        )
+        rows = [
+            row for row in json.loads(done.stdout)["findings"] if row["code"] == "clock_not_kept"
+        ]
         self.assertEqual([row["severity"] for row in rows], ["note"])
 
     def test_limits(self):
-        for kind, value in ((resource.RLIMIT_NOFILE, 256), (resource.RLIMIT_FSIZE, 1 << 20),
-                            (resource.RLIMIT_NPROC, 100)):
+        for kind, value in (
+            (resource.RLIMIT_NOFILE, 256),
+            (resource.RLIMIT_FSIZE, 1 << 20),
+            (resource.RLIMIT_NPROC, 100),
+        ):
+
             def lower(kind=kind, value=value):
                 resource.setrlimit(kind, (value, value))
+
             self.assertIn("limit_too_low", self.codes(preexec_fn=lower), kind)
 
     def test_what_disturbs_benchmarks_is_a_note(self):
         cpu = self.path("root/sys/devices/system/cpu")
         os.makedirs(f"{cpu}/cpu0/cpufreq")
         os.makedirs(f"{cpu}/smt")
-        for governor, smt, expected in (("powersave", "1", ["cpu_frequency_varies", "cpu_siblings"]),
-                                        ("schedutil", "0", ["cpu_frequency_varies"]),
-                                        ("performance", "0", [])):
+        for governor, smt, expected in (
+            ("powersave", "1", ["cpu_frequency_varies", "cpu_siblings"]),
+            ("schedutil", "0", ["cpu_frequency_varies"]),
+            ("performance", "0", []),
+        ):
             write(f"{cpu}/cpu0/cpufreq/scaling_governor", governor + "\n")
             write(f"{cpu}/smt/active", smt + "\n")
             self.assertEqual(self.codes(), ["no_daemon", *expected])
 
     def test_variables_that_mean_nothing(self):
-        for name, offered in (("KPLUG_SOKET", "KPLUG_SOCKET"), ("KPLUG_DISABLED", "KPLUG_DISABLE"),
-                              ("KPLUG_ZZZZZZ", "")):
+        for name, offered in (
+            ("KPLUG_SOKET", "KPLUG_SOCKET"),
+            ("KPLUG_DISABLED", "KPLUG_DISABLE"),
+            ("KPLUG_ZZZZZZ", ""),
+        ):
             (row,) = [r for r in self.findings(env={name: "x"}) if r["code"] == "unknown_variable"]
             self.assertIn(offered, row["message"])
         with open(os.path.join(ROOT, "man/kplug-environment.7"), encoding="utf-8") as file:
@@ -330,8 +405,12 @@ class Machine(Doctor):
             daemon.add("square", [kernel(solution="own")])
             daemon.call("Reload")
             daemon.settle()
-            options = {"socket": daemon.socket, "manifest-dir": daemon.manifest_dirs[0],
-                       "plugin-dir": daemon.plugin_dir, "state-dir": daemon.state_dir}
+            options = {
+                "socket": daemon.socket,
+                "manifest-dir": daemon.manifest_dirs[0],
+                "plugin-dir": daemon.plugin_dir,
+                "state-dir": daemon.state_dir,
+            }
             override = "KPLUG_OVERRIDE_ELEMENTWISE_SQUARE"
             for name, value, offered in (
                 ("KPLUG_DISABLE", "sqare", "square"),
@@ -340,10 +419,19 @@ class Machine(Doctor):
                 (override, "squar/square", "square/square"),
                 ("KPLUG_OVERRIDE_ELEMENTWISE_SQARE", "square", "spelt so"),
             ):
-                (row,) = [r for r in self.findings(options, env={name: value}) if r["code"] == "unknown_name"]
+                (row,) = [
+                    r
+                    for r in self.findings(options, env={name: value})
+                    if r["code"] == "unknown_name"
+                ]
                 self.assertIn(offered, row["message"])
-            for name, value in (("KPLUG_DISABLE", " square,square/square "), (override, "square"),
-                                (override, "own"), (override, "square/square"), ("KPLUG_DISABLE", "")):
+            for name, value in (
+                ("KPLUG_DISABLE", " square,square/square "),
+                (override, "square"),
+                (override, "own"),
+                (override, "square/square"),
+                ("KPLUG_DISABLE", ""),
+            ):
                 self.assertEqual(self.codes(options, env={name: value}), [])
 
 
@@ -357,7 +445,9 @@ class Command(Doctor):
     def test_it_changes_nothing(self):
         before = {path: os.stat(path).st_mtime_ns for path, *_ in os.walk(self.dir)}
         self.findings()
-        self.assertEqual(before, {path: os.stat(path).st_mtime_ns for path, *_ in os.walk(self.dir)})
+        self.assertEqual(
+            before, {path: os.stat(path).st_mtime_ns for path, *_ in os.walk(self.dir)}
+        )
 
 
 if __name__ == "__main__":

@@ -227,8 +227,9 @@ class Selecting(Case):
         self.start()
         for name, priority in (("mid", 9), ("top", 17)):
             self.daemon.add(name, [kernel(priority=priority)])
-            self.assertIn(self.daemon.select("elementwise/square")["selected"][:3],
-                          ("low", "mid", "top"))
+            self.assertIn(
+                self.daemon.select("elementwise/square")["selected"][:3], ("low", "mid", "top")
+            )
             self.daemon.call("Reload")
             for _ in range(3):
                 reply = self.daemon.select("elementwise/square")

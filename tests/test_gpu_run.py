@@ -41,13 +41,12 @@ class WithoutGpu(unittest.TestCase):
         self.expect("there is no NVIDIA driver: libcuda.so.1", library="/nowhere")
 
     def test_no_device_is_a_skip_in_words(self):
-        self.expect(
-            "cuInit (there is no GPU that works) fails with 100", CUDA_FAKE_DEVICES="0"
-        )
+        self.expect("cuInit (there is no GPU that works) fails with 100", CUDA_FAKE_DEVICES="0")
 
     def test_driver_that_does_not_fit_is_a_skip_in_words(self):
-        self.expect("cuInit (there is no GPU that works) fails with 803",
-                    CUDA_FAKE_FAIL="cuInit:0:803")
+        self.expect(
+            "cuInit (there is no GPU that works) fails with 803", CUDA_FAKE_FAIL="cuInit:0:803"
+        )
 
     def test_plugin_that_is_not_built_is_a_skip_in_words(self):
         self.expect("/nowhere/cuda.so is not built", "--plugin", "/nowhere/cuda.so")
@@ -65,35 +64,62 @@ class OnFakeGpu(unittest.TestCase):
                     "name": "fake",
                     "devices": [
                         {"id": "cpu", "kind": "cpu", "vendor": "x86-64"},
-                        {"id": "gpu-0000:01:00.0", "kind": "gpu", "vendor": "nvidia",
-                         "arch": "9.0"},
+                        {
+                            "id": "gpu-0000:01:00.0",
+                            "kind": "gpu",
+                            "vendor": "nvidia",
+                            "arch": "9.0",
+                        },
                     ],
                 },
                 file,
             )
         plugin = os.path.join(FAKE, "plugins", "cuda.so")
         cls.done = run(
-            "--small", "--time", "0.02", "--limit", "150", "--platform", devices,
-            "--plugin", plugin,
+            "--small",
+            "--time",
+            "0.02",
+            "--limit",
+            "150",
+            "--platform",
+            devices,
+            "--plugin",
+            plugin,
         )
 
     def test_every_kernel_is_right(self):
         self.assertEqual(self.done.returncode, 0, self.done.stdout + self.done.stderr)
-        for name in ("activation_silu_mul", "attention_decode", "elementwise_square",
-                     "gemm_mm_cublaslt", "gemm_mm_mma", "gemm_mm_tiled", "norm_rms",
-                     "norm_softmax"):
+        for name in (
+            "activation_silu_mul",
+            "attention_decode",
+            "elementwise_square",
+            "gemm_mm_cublaslt",
+            "gemm_mm_mma",
+            "gemm_mm_tiled",
+            "norm_rms",
+            "norm_softmax",
+        ):
             self.assertRegex(self.done.stdout, rf"verify {name} +[1-9]\d* of \d+ shapes right")
 
     def test_every_kernel_is_timed_and_the_references_are_not(self):
-        for name in ("activation_silu_mul", "attention_decode", "elementwise_square",
-                     "gemm_mm_cublaslt", "gemm_mm_mma", "gemm_mm_tiled", "norm_rms",
-                     "norm_softmax"):
+        for name in (
+            "activation_silu_mul",
+            "attention_decode",
+            "elementwise_square",
+            "gemm_mm_cublaslt",
+            "gemm_mm_mma",
+            "gemm_mm_tiled",
+            "norm_rms",
+            "norm_softmax",
+        ):
             self.assertRegex(self.done.stdout, rf"(?m)^{name} +bf16 .* us .*/s +[\d.]+%")
         self.assertNotIn("reference", self.done.stdout)
 
     def test_the_last_line_counts(self):
-        self.assertRegex(self.done.stdout.strip().split("\n")[-1],
-                         r"^\d+ verified, 8 measured, 0 wrong, \d+ below target$")
+        self.assertRegex(
+            self.done.stdout.strip().split("\n")[-1],
+            r"^\d+ verified, 8 measured, 0 wrong, \d+ below target$",
+        )
 
 
 if __name__ == "__main__":

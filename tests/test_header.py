@@ -147,9 +147,7 @@ class Header(unittest.TestCase):
         for name, fields in structs().items():
             lines.append(f'printf("{name} %zu\\n", sizeof(struct {name}));')
             for field in fields:
-                lines.append(
-                    f'printf("{name}.{field} %zu\\n", offsetof(struct {name}, {field}));'
-                )
+                lines.append(f'printf("{name}.{field} %zu\\n", offsetof(struct {name}, {field}));')
         text = "#include <stdio.h>\n#include <kplug/plugin.h>\nint main(void)\n{\n"
         text += "\n".join(lines) + "\nreturn 0;\n}\n"
         program = self.path("layout")

@@ -143,7 +143,9 @@ class Back(Case):
         probes = self.workers(daemon, "probe")
         reply = daemon.call("Rollback", name="a", reason="it crashes")
         self.assertEqual((reply["number"], reply["changed"]), (2, True))
-        self.assertEqual((reply["plugin"]["version"], reply["plugin"]["state"]), ("2.0.0", "active"))
+        self.assertEqual(
+            (reply["plugin"]["version"], reply["plugin"]["state"]), ("2.0.0", "active")
+        )
         self.assertEqual(reply["plugin"]["rolled_back"]["reason"], "it crashes")
         self.assertEqual(self.workers(daemon, "probe"), probes)
         self.assertEqual(self.current(daemon), 2)
@@ -242,9 +244,7 @@ class Told(Case):
         self.assertLess(abs(rolled["at"] - time.time()), 300)
         self.assertIn("a generation 1: rolled back by uid", daemon.log())
         done = daemon.ctl("rollback", "a", "--release")
-        self.assertEqual(
-            done.stdout, "a: released, its manifest's library runs\na: active\n"
-        )
+        self.assertEqual(done.stdout, "a: released, its manifest's library runs\na: active\n")
         for words in (["list"], ["info", "a"], ["status"], ["history", "a"]):
             self.assertNotIn(sentence, daemon.ctl(*words).stdout, words)
 

@@ -46,8 +46,10 @@ def run(path, **environment):
 def segments(image):
     (offset,) = struct.unpack_from("<Q", image, 32)
     (count,) = struct.unpack_from("<H", image, 56)
-    return [(offset + i * PHDR.size, *PHDR.unpack_from(image, offset + i * PHDR.size))
-            for i in range(count)]
+    return [
+        (offset + i * PHDR.size, *PHDR.unpack_from(image, offset + i * PHDR.size))
+        for i in range(count)
+    ]
 
 
 def with_note(text):
@@ -56,7 +58,7 @@ def with_note(text):
     at = image.index(NOTE_HEAD) + len(NOTE_HEAD)
     (size,) = struct.unpack_from("<I", image, at - len(NOTE_HEAD) - 4)
     assert len(text) <= size, (len(text), size)
-    image[at:at + size] = text.ljust(size)
+    image[at : at + size] = text.ljust(size)
     return image
 
 
@@ -126,7 +128,7 @@ class Cut(Case):
     def test_t02_sections_stripped_and_cut_is_still_truncated(self):
         image = without_sections(read(fixture("plain")))
         for share in (25, 50, 90, 99):
-            self.refused(self.verdict(image[:len(image) * share // 100]), "elf_truncated")
+            self.refused(self.verdict(image[: len(image) * share // 100]), "elf_truncated")
 
     def test_t02_damaged_bytes_give_a_verdict_and_kill_nothing(self):
         image = read(fixture("plain"))
@@ -179,7 +181,12 @@ class Foreign(Case):
 
     def test_t03_another_machine_names_both(self):
         host = os.uname().machine
-        for number, name in ((183, "aarch64"), (62, "x86_64"), (243, "riscv"), (999, "machine 999")):
+        for number, name in (
+            (183, "aarch64"),
+            (62, "x86_64"),
+            (243, "riscv"),
+            (999, "machine 999"),
+        ):
             if name == host:
                 continue
             image = bytearray(read(fixture("plain")))
@@ -190,8 +197,11 @@ class Foreign(Case):
         compiler, name = ("aarch64-linux-gnu-gcc", "aarch64")
         if os.uname().machine == "aarch64" or not shutil.which(compiler):
             self.skipTest("there is no compiler for another machine")
-        subprocess.run([compiler, "-shared", "-nostdlib", "-o", self.path(), "-x", "c", "-"],
-                       input=b"int f(void) { return 0; }", check=True)
+        subprocess.run(
+            [compiler, "-shared", "-nostdlib", "-o", self.path(), "-x", "c", "-"],
+            input=b"int f(void) { return 0; }",
+            check=True,
+        )
         self.refused(run(self.path()), "wrong_machine", f"file is {name}, host is ")
 
     def test_t03_another_class(self):
@@ -252,9 +262,23 @@ class Note(Case):
             file.write('{"name":"x","version":"1.0.0","description":[' + "{}," * 400000 + "1]}")
         source = f'#define NOTE "{file.name}"\n#include "plain.h"\n'.encode()
         subprocess.run(
-            ["cc", "-shared", "-fPIC", "-w", f"-I{ROOT}/lib/include", f"-I{HERE}/fixtures",
-             f"-Wl,--version-script={ROOT}/lib/include/kplug/plugin.map", "-x", "c", "-",
-             "-o", self.path()], input=source, check=True)
+            [
+                "cc",
+                "-shared",
+                "-fPIC",
+                "-w",
+                f"-I{ROOT}/lib/include",
+                f"-I{HERE}/fixtures",
+                f"-Wl,--version-script={ROOT}/lib/include/kplug/plugin.map",
+                "-x",
+                "c",
+                "-",
+                "-o",
+                self.path(),
+            ],
+            input=source,
+            check=True,
+        )
         self.refused(run(self.path()), "too_many_values", "262144")
 
     def test_n01_texts_that_are_no_note(self):
@@ -401,8 +425,11 @@ class Libraries(Case):
         source = b'#include "plain.h"\nextern int h; int *kept __attribute__((used)) = &h;\n'
         include = [f"-I{ROOT}/lib/include", f"-I{HERE}/fixtures", f"-Wa,-I{HERE}/fixtures"]
         script = f"-Wl,--version-script={ROOT}/lib/include/kplug/plugin.map"
-        subprocess.run([*cc, *include, "-w", script, "-o", self.path(), "-x", "none", helper,
-                        *flags], input=source, check=True)
+        subprocess.run(
+            [*cc, *include, "-w", script, "-o", self.path(), "-x", "none", helper, *flags],
+            input=source,
+            check=True,
+        )
         os.rename(helper, self.path("libkplug_kept.so"))
 
     def found(self, verdict):
@@ -414,8 +441,10 @@ class Libraries(Case):
         """Linked by soname, so that it is searched."""
         self.build(*flags)
         image = read(self.path())
-        return image.replace(self.path("libkplug_helper.so").encode(), b"libkplug_helper.so".ljust(
-            len(self.path("libkplug_helper.so")), b"\0"))
+        return image.replace(
+            self.path("libkplug_helper.so").encode(),
+            b"libkplug_helper.so".ljust(len(self.path("libkplug_helper.so")), b"\0"),
+        )
 
     def test_the_runpath_of_the_library_is_followed_from_its_directory(self):
         image = self.build_named("-Wl,--enable-new-dtags,-rpath,$ORIGIN/deps")
@@ -439,7 +468,10 @@ class Libraries(Case):
         self.assertIsNone(row["path"])
         self.assertIn("/etc/ld.so.cache", row["searched"])
         self.refused(
-            verdict, "missing_library", "libkplug_helper.so is not found (searched", row["searched"][0]
+            verdict,
+            "missing_library",
+            "libkplug_helper.so is not found (searched",
+            row["searched"][0],
         )
 
     def build_needing(self, name, *flags):
@@ -449,7 +481,14 @@ class Libraries(Case):
         return read(self.path()).replace(mine, name.encode().ljust(len(mine), b"\0"))
 
     def test_a_needed_name_with_a_path_that_depends_on_the_loader_is_refused(self):
-        for name in ("../liby.so", "sub/liby.so", "./liby.so", "$ORIGIN/liby.so", "..", "/l/../y.so"):
+        for name in (
+            "../liby.so",
+            "sub/liby.so",
+            "./liby.so",
+            "$ORIGIN/liby.so",
+            "..",
+            "/l/../y.so",
+        ):
             with self.subTest(name=name):
                 verdict = self.verdict(self.build_needing(name))
                 self.refused(verdict, "needed_with_path", self.path(), f"needs {name}:")

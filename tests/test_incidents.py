@@ -171,7 +171,10 @@ class Incidents(unittest.TestCase):
                 warnings = self.daemon.call("Status")["warnings"]
                 self.assertIn("damaged_state", [w["code"] for w in warnings])
                 self.assertTrue(
-                    any(n.startswith("incidents.json.damaged") for n in os.listdir(self.daemon.state_dir))
+                    any(
+                        n.startswith("incidents.json.damaged")
+                        for n in os.listdir(self.daemon.state_dir)
+                    )
                 )
 
     # -- pluginctl

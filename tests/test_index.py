@@ -90,8 +90,9 @@ class Index(unittest.TestCase):
             file.write(b"squore")
         os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
         self.assertGreater(self.again(), 0)
-        self.assertNotEqual(self.daemon.call("Info", name="a")["plugin"]["sha256"],
-                            self.before["a"]["sha256"])
+        self.assertNotEqual(
+            self.daemon.call("Info", name="a")["plugin"]["sha256"], self.before["a"]["sha256"]
+        )
 
     def test_a_library_that_is_gone_is_missing(self):
         os.unlink(self.daemon.library_path("a"))

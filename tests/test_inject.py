@@ -13,7 +13,15 @@ from injecting import Place, Traced
 from varlink import VarlinkError
 
 CALLS = [
-    "write", "fsync", "renameat", "linkat", "unlinkat", "ftruncate", "fchmod", "flock", "mkdir",
+    "write",
+    "fsync",
+    "renameat",
+    "linkat",
+    "unlinkat",
+    "ftruncate",
+    "fchmod",
+    "flock",
+    "mkdir",
     "openat",
 ]
 ERRORS = ["ENOSPC", "EIO"]
@@ -132,7 +140,6 @@ class Inject(unittest.TestCase):
                 hit += came > 0
                 self.check(what, outcomes, self.look(what))
         return count, hit
-
 
     def test_t57_a_disk_that_can_only_be_read_from_some_moment_on(self):
         """What would change it is refused, and said; everything else goes on."""

@@ -55,9 +55,19 @@ class Install(unittest.TestCase):
                 os.symlink(shutil.which(tool), os.path.join(tools, tool))
             build = os.path.join(self.place.name, "first")
             done = subprocess.run(
-                ["make", "-s", "-C", os.path.dirname(HERE), f"BUILD={build}",
-                 os.path.join(build, "obj/daemon/main.o")],
-                capture_output=True, text=True, env={"PATH": tools}, check=False)
+                [
+                    "make",
+                    "-s",
+                    "-C",
+                    os.path.dirname(HERE),
+                    f"BUILD={build}",
+                    os.path.join(build, "obj/daemon/main.o"),
+                ],
+                capture_output=True,
+                text=True,
+                env={"PATH": tools},
+                check=False,
+            )
         self.assertEqual(done.returncode, 2)
         self.assertIn("kplug: not found: cc pkg-config python3 libuv jansson", done.stderr)
         self.assertIn("`make setup` installs", done.stderr)
@@ -113,8 +123,12 @@ class Install(unittest.TestCase):
                 self.assertEqual(file.read(), ".so man3/kplug-host.3\n")
 
     def test_uninstall_leaves_no_file(self):
-        for words in ([], ["prefix=/usr"], ["prefix=/opt/x", "sysconfdir=/opt/x/etc"],
-                      ["prefix=/usr", "libdir=/usr/lib/here", "unitdir=/lib/systemd/system"]):
+        for words in (
+            [],
+            ["prefix=/usr"],
+            ["prefix=/opt/x", "sysconfdir=/opt/x/etc"],
+            ["prefix=/usr", "libdir=/usr/lib/here", "unitdir=/lib/systemd/system"],
+        ):
             with self.subTest(words=words):
                 self.install(*words)
                 done = make(self.build, "uninstall", f"DESTDIR={self.root}", *words)

@@ -98,7 +98,9 @@ class Notes(Case):
             # The code has the entry all the same; a name goes after it was compiled.
             daemon.add("no-" + key, [gemm("first"), {"name": "mm", **part}])
         self.edit(
-            daemon.library_path("no-name"), b'"name": "mm", "operation"', b'"nome": "mm", "operation"'
+            daemon.library_path("no-name"),
+            b'"name": "mm", "operation"',
+            b'"nome": "mm", "operation"',
         )
         daemon.start()
         plugins = daemon.plugins()
@@ -168,7 +170,9 @@ class Ranked(Case):
         self.refused("no_such_kernel", daemon.select, GEMM, override="nobody")
 
     def test_what_if_another_platform_and_without(self):
-        gpu = gemm("gpu", 16, capability={"device": "gpu", "vendors": ["nvidia"], "min_arch": "9.0"})
+        gpu = gemm(
+            "gpu", 16, capability={"device": "gpu", "vendors": ["nvidia"], "min_arch": "9.0"}
+        )
         daemon = self.daemon({"g": {"kernels": [gpu]}, "p": {"kernels": [gemm()]}})
         self.assertEqual(daemon.select(GEMM, on="nvidia-9.0")["selected"], "g/gpu")
         self.assertEqual(daemon.select(GEMM, on=PLATFORM)["selected"], "g/gpu")
@@ -179,9 +183,7 @@ class Ranked(Case):
 class Shown(Case):
     def test_pl15_list_shows_name_version_and_number_of_kernels(self):
         for version, names in (("1.2.3", ["one", "two"]), ("0.1.0", []), ("2.0.0-rc.1", ["x"])):
-            daemon = self.daemon(
-                {"p": {"kernels": [gemm(n) for n in names], "version": version}}
-            )
+            daemon = self.daemon({"p": {"kernels": [gemm(n) for n in names], "version": version}})
             done = daemon.ctl("list")
             self.assertEqual(done.returncode, 0)
             row = [line.split() for line in done.stdout.split("\n") if line.startswith("p ")]
@@ -253,10 +255,12 @@ class Machine(Case):
 
     def test_a_kernel_that_is_unavailable_here_is_listed_so(self):
         refusal = "return error->text[0] = 'x', KP_UNAVAILABLE;"
-        daemon = self.daemon({
-            "a": {"kernels": [gemm()], "available": refusal},
-            "b": {"kernels": [gemm(priority=3)]},
-        })
+        daemon = self.daemon(
+            {
+                "a": {"kernels": [gemm()], "available": refusal},
+                "b": {"kernels": [gemm(priority=3)]},
+            }
+        )
         listed = {k["kernel"]: k for k in daemon.call("Kernels")["kernels"]}
         self.assertEqual(listed["a/mm"]["state"], "unavailable")
         self.assertEqual([r["code"] for r in listed["a/mm"]["reasons"]], ["unavailable"])

@@ -31,8 +31,10 @@ class Case(unittest.TestCase):
     def both_ways(self, there, written, what, page):
         """Both are names; fails with a sentence for each that is on one side alone."""
         found = [f"{what} {n} has no paragraph in man/{page}" for n in sorted(there - written)]
-        found += [f"man/{page} has a paragraph for {n}, and no {what} is called so"
-                  for n in sorted(written - there)]
+        found += [
+            f"man/{page} has a paragraph for {n}, and no {what} is called so"
+            for n in sorted(written - there)
+        ]
         if found:
             self.fail("\n".join(found))
 
@@ -285,8 +287,10 @@ class Headers(Case):
 
 class Environment(Case):
     PAGE = "kplug-environment.7"
-    READ = re.compile(r'getenv\(\s*"([A-Z_]+)"|"(KPLUG_[A-Z_]+)"|"((?:CUDA|XDG)_[A-Z_]+)"'
-                      r"|environ(?:\.get\(|\[)\s*['\"]([A-Z_]+)['\"]")
+    READ = re.compile(
+        r'getenv\(\s*"([A-Z_]+)"|"(KPLUG_[A-Z_]+)"|"((?:CUDA|XDG)_[A-Z_]+)"'
+        r"|environ(?:\.get\(|\[)\s*['\"]([A-Z_]+)['\"]"
+    )
     TABLES = re.compile(r'"([A-Z]+(?:_[A-Z]+)+)"')  # in a file that reads variables
     NO_VARIABLES = {"KPLUG_PLUGIN_NOTE", "KPLUG_OVERRIDE_"}
 
@@ -314,9 +318,7 @@ class Environment(Case):
         self.both_ways(there, written, "variable that is read", self.PAGE)
 
     def test_overrides_have_their_paragraph(self):
-        self.assertTrue(
-            [n for n in self.heads(self.PAGE, "Ev") if n.startswith("KPLUG_OVERRIDE_")]
-        )
+        self.assertTrue([n for n in self.heads(self.PAGE, "Ev") if n.startswith("KPLUG_OVERRIDE_")])
 
 
 class Codes(Case):
@@ -324,21 +326,30 @@ class Codes(Case):
 
     def test_every_code_has_its_paragraph(self):
         there, written = codes.codes(), self.heads(self.PAGE, "Er")
-        lost = [f"{at}: the code {code} has no paragraph in man/{self.PAGE}"
-                for code, at in sorted(there.items()) if code not in written]
+        lost = [
+            f"{at}: the code {code} has no paragraph in man/{self.PAGE}"
+            for code, at in sorted(there.items())
+            if code not in written
+        ]
         self.assertEqual(lost, [], "\n" + "\n".join(lost))
 
     def test_what_looks_like_a_code_has_its_paragraph_or_is_a_word_of_data(self):
         written = self.heads(self.PAGE, "Er")
-        lost = [f"{at}: {word} looks like a code: give it a paragraph in man/{self.PAGE}, or, "
-                "if it is none, a place in tests/words"
-                for word, at in sorted(codes.suspects().items()) if word not in written]
+        lost = [
+            f"{at}: {word} looks like a code: give it a paragraph in man/{self.PAGE}, or, "
+            "if it is none, a place in tests/words"
+            for word, at in sorted(codes.suspects().items())
+            if word not in written
+        ]
         self.assertEqual(lost, [], "\n" + "\n".join(lost))
 
     def test_no_paragraph_is_of_a_code_that_nothing_says(self):
         there = codes.codes().keys()
-        gone = [c for c in sorted(self.heads(self.PAGE, "Er"))
-                if c not in there and not codes.is_literal(c)]
+        gone = [
+            c
+            for c in sorted(self.heads(self.PAGE, "Er"))
+            if c not in there and not codes.is_literal(c)
+        ]
         self.assertEqual(gone, [], f"man/{self.PAGE} has paragraphs of codes that are no more")
 
     def test_a_paragraph_says_what_to_do(self):

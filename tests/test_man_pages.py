@@ -10,17 +10,55 @@ import unittest
 import mdoc
 
 ORDER = [
-    "NAME", "LIBRARY", "SYNOPSIS", "DESCRIPTION", "RETURN VALUES", "ENVIRONMENT", "FILES",
-    "EXIT STATUS", "EXAMPLES", "DIAGNOSTICS", "ERRORS", "SEE ALSO", "STANDARDS", "HISTORY",
-    "AUTHORS", "CAVEATS", "BUGS", "SECURITY CONSIDERATIONS",
+    "NAME",
+    "LIBRARY",
+    "SYNOPSIS",
+    "DESCRIPTION",
+    "RETURN VALUES",
+    "ENVIRONMENT",
+    "FILES",
+    "EXIT STATUS",
+    "EXAMPLES",
+    "DIAGNOSTICS",
+    "ERRORS",
+    "SEE ALSO",
+    "STANDARDS",
+    "HISTORY",
+    "AUTHORS",
+    "CAVEATS",
+    "BUGS",
+    "SECURITY CONSIDERATIONS",
 ]
 # Pages of the system that ours refer to.
 OTHERS = {
-    "cc(1)", "dlopen(3)", "elf(5)", "environ(7)", "getauxval(3)", "groups(1)", "ldconfig(8)",
-    "pkg-config(1)", "secure_getenv(3)", "signal(7)", "systemctl(1)", "systemd.exec(5)",
-    "systemd.socket(5)", "systemd.unit(5)", "journalctl(1)", "unix(7)", "units(7)",
-    "sd_listen_fds(3)", "sd_notify(3)", "systemd(1)", "setuid(2)", "sigaction(2)", "fork(2)",
-    "python3(1)", "bash(1)", "zsh(1)", "fish(1)", "abort(3)",
+    "cc(1)",
+    "dlopen(3)",
+    "elf(5)",
+    "environ(7)",
+    "getauxval(3)",
+    "groups(1)",
+    "ldconfig(8)",
+    "pkg-config(1)",
+    "secure_getenv(3)",
+    "signal(7)",
+    "systemctl(1)",
+    "systemd.exec(5)",
+    "systemd.socket(5)",
+    "systemd.unit(5)",
+    "journalctl(1)",
+    "unix(7)",
+    "units(7)",
+    "sd_listen_fds(3)",
+    "sd_notify(3)",
+    "systemd(1)",
+    "setuid(2)",
+    "sigaction(2)",
+    "fork(2)",
+    "python3(1)",
+    "bash(1)",
+    "zsh(1)",
+    "fish(1)",
+    "abort(3)",
 }
 
 
@@ -74,8 +112,12 @@ class Pages(unittest.TestCase):
 
     def test_every_reference_leads_to_a_page(self):
         ours = {re.sub(r"^(.*)\.(\d)$", r"\1(\2)", p.name) for p in self.pages}
-        lost = [f"man/{p.name}:{n}: {ref} is no page of ours, nor in OTHERS of this test"
-                for p in self.pages for ref, n in self.references(p) if ref not in ours | OTHERS]
+        lost = [
+            f"man/{p.name}:{n}: {ref} is no page of ours, nor in OTHERS of this test"
+            for p in self.pages
+            for ref, n in self.references(p)
+            if ref not in ours | OTHERS
+        ]
         self.assertEqual(lost, [])
 
     def test_every_page_is_referred_to_and_refers_to_the_command(self):

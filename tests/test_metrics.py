@@ -22,7 +22,8 @@ def samples(families):
     """{(name, labels as text): value} of every sample."""
     return {
         (sample.name, ",".join(f"{k}={v}" for k, v in sorted(sample.labels.items()))): sample.value
-        for family in families for sample in family.samples
+        for family in families
+        for sample in family.samples
     }
 
 
@@ -128,7 +129,8 @@ class Example(Scene):
     def run_example(self, place, socket):
         environment = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}", KPLUG_SOCKET=socket)
         return subprocess.run(
-            self.command(place), shell=True, env=environment, capture_output=True, check=False)
+            self.command(place), shell=True, env=environment, capture_output=True, check=False
+        )
 
     def test_the_example_leaves_one_whole_file(self):
         with tempfile.TemporaryDirectory() as place:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""T53: a name that nobody has is never taken in silence: on a command line, in a list, in a file."""
+"""T53: a name that nobody has is never taken in silence: on a command line, in a list, in a
+file."""
 
 import json
 import os
@@ -81,7 +82,8 @@ class CommandLine(unittest.TestCase):
         with Daemon(start=False) as daemon:
             daemon.add("square")
             entries = [
-                {"name": name, "reason": "", "at": 1, "uid": 0} for name in ("sqare", "square/squar")
+                {"name": name, "reason": "", "at": 1, "uid": 0}
+                for name in ("sqare", "square/squar")
             ]
             document = {"format": "kplug-decisions/1", "pins": [], "enabled": []}
             os.mkdir(daemon.state_dir)

@@ -76,8 +76,7 @@ class Offline(unittest.TestCase):
         for words in (
             [*self.directories(), "list", "-q"],
             ["list", *self.directories(), "-q"],
-            [f"--manifest-dir={self.made.manifest_dirs[0]}", "list", "-q"]
-            + self.directories()[2:],
+            [f"--manifest-dir={self.made.manifest_dirs[0]}", "list", "-q"] + self.directories()[2:],
         ):
             self.assertEqual(self.offline(*words).stdout, "good\n")
 

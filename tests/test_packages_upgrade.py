@@ -47,8 +47,10 @@ class Upgrade(unittest.TestCase):
         self.assertEqual(plugin["state"], "disabled")
         self.assertIn("NaN on batch 7", json.dumps(plugin))
         self.assertIn("reference/gemm_mm", self.machine.ctl("select", "gemm/mm").stdout)
-        self.assertEqual(json.loads(self.machine.ctl("--json", "pins").stdout)["pins"][0]["choice"],
-                         "reference/gemm_mm")
+        self.assertEqual(
+            json.loads(self.machine.ctl("--json", "pins").stdout)["pins"][0]["choice"],
+            "reference/gemm_mm",
+        )
 
     def replaced(self, before, after):
         """From one version to another under two applications, one of root's."""

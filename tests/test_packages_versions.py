@@ -73,7 +73,9 @@ class Parts(unittest.TestCase):
         machine.run("sh", "-c", f"head -c 300000 {self.debs[False]['kplug']} >/srv/short.deb")
         with machine.application() as app, Busy(app) as busy:
             wait_until(lambda: busy.calls, "its calls")
-            self.assertNotEqual(machine.dpkg("--install", "/srv/short.deb", check=False).returncode, 0)
+            self.assertNotEqual(
+                machine.dpkg("--install", "/srv/short.deb", check=False).returncode, 0
+            )
             # It was stopped for the upgrade, and runs again.
             self.assertEqual(self.version(), OLDER)
             self.assertNotEqual(machine.main_pid(), pid)

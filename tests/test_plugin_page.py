@@ -86,9 +86,7 @@ class Plugin(ctypes.Structure):
 
 def tensor(array, count, step):
     shape, strides = (ctypes.c_int64 * 1)(count), (ctypes.c_int64 * 1)(step)
-    return Tensor(
-        ctypes.addressof(array), Place(1, 0), 1, Dtype(2, 32, 1), shape, strides, 0
-    )
+    return Tensor(ctypes.addressof(array), Place(1, 0), 1, Dtype(2, 32, 1), shape, strides, 0)
 
 
 class PluginPage(unittest.TestCase):

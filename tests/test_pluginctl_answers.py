@@ -137,7 +137,9 @@ class Listing(Case):
         rows = [fakes.listed("a/x", 1), fakes.listed("b/x", 1, operation="norm/rms")]
         with Fake(Kernels={"kernels": rows, "pending": []}) as fake:
             lines = self.good(call("kernels", socket=fake.path)).splitlines()
-        self.assertEqual([line for line in lines if line and line[0] != " "], ["gemm/mm", "norm/rms"])
+        self.assertEqual(
+            [line for line in lines if line and line[0] != " "], ["gemm/mm", "norm/rms"]
+        )
 
     def test_what_is_pending_is_told_with_the_way_to_wait(self):
         pending = {"pending": ["slow"]}

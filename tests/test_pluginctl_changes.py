@@ -132,7 +132,9 @@ class Deciding(Case):
         with Fake(Info=info) as fake:
             done = call("enable", "x86", socket=fake.path)
             self.assertEqual(self.good(done), "x86: enabled\n")
-            self.assertIn(b"its kernel rms is still disabled; pluginctl enable x86/rms", done.stderr)
+            self.assertIn(
+                b"its kernel rms is still disabled; pluginctl enable x86/rms", done.stderr
+            )
             self.assertNotIn(b"mm", done.stderr)
             for names in (["x86/mm"], ["x86", "x86/rms"]):
                 self.assertEqual(call("enable", *names, socket=fake.path).stderr, b"")

@@ -169,9 +169,7 @@ class Refusing(Files):
     def test_another_kernel_release_is_the_same_hardware(self):
         self.keep()
         machine = {**MACHINE, "kernel": "7.0", "memory": (8 << 30) - 4096}
-        self.assertEqual(
-            set(self.verdicts(OLD, platform=machine).values()), {"indistinguishable"}
-        )
+        self.assertEqual(set(self.verdicts(OLD, platform=machine).values()), {"indistinguishable"})
 
     def test_another_revision_of_the_family_is_refused(self):
         self.keep()

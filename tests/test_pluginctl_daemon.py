@@ -158,7 +158,9 @@ class Reading(Case):
     def test_why_names_the_predicates_of_each(self):
         text = self.text("why", SQUARE, "--shape", "n=17")
         self.assertRegex(text, r"(?m)^fast/square +1 +10/0/10 +selected$")
-        self.assertRegex(text, r"(?m)^slow/square +- +10/0/4 +\w+: required n multiple of 16, actual n = 17 ")
+        self.assertRegex(
+            text, r"(?m)^slow/square +- +10/0/4 +\w+: required n multiple of 16, actual n = 17 "
+        )
         self.assertRegex(text, r"(?m)^gpu/square +- +10/0/15 +\w+: required ")
         self.assertRegex(text, r"(?m)^bad/square +- ")
 
@@ -228,7 +230,9 @@ class Changing(Together):
         self.daemon.restart()
         self.text("status", "--wait")
         self.assertEqual(self.selected(), "slow/square")
-        self.assertIn("fast: already disabled", self.text("disable", "fast", "--reason", "too fast"))
+        self.assertIn(
+            "fast: already disabled", self.text("disable", "fast", "--reason", "too fast")
+        )
         self.assertIn("fast: enabled", self.text("enable", "fast"))
         self.assertEqual(self.selected(), "fast/square")
 
@@ -259,7 +263,9 @@ class Changing(Together):
     def test_enable_of_what_failed_exits_1_and_names_retry(self):
         self.daemon.add("bad", [kernel(name="other")], before=CRASH)
         self.text("reload")
-        self.assertRegex(self.text("enable", "bad", status=1), r"bad is failed .*pluginctl retry bad\n$")
+        self.assertRegex(
+            self.text("enable", "bad", status=1), r"bad is failed .*pluginctl retry bad\n$"
+        )
 
     def test_enable_of_a_plugin_tells_of_its_kernel_that_stays_disabled(self):
         self.text("disable", "fast/square")

@@ -71,12 +71,20 @@ class Failures(Case):
         named = fakes.error("NotFound", code="no_such_kernel", object="x", **none)
         rows = [
             (["kernels", "x86"], {"Kernels": operation}, "x86 is a plugin: `pluginctl info x86`"),
-            (["kernels", "x86/mm"], {"Kernels": operation}, "x86 is a plugin: `pluginctl info x86`"),
+            (
+                ["kernels", "x86/mm"],
+                {"Kernels": operation},
+                "x86 is a plugin: `pluginctl info x86`",
+            ),
             (["disable", "gemm/mm"], {"Disable": plugin}, "`pluginctl kernels gemm/mm`"),
             (["is-enabled", "gemm"], {"IsEnabled": plugin}, "gemm is an operation"),
             (["info", "gemm"], {"Info": plugin}, "`pluginctl kernels gemm`"),
             (["retry", "gemm"], {"Retry": plugin}, "`pluginctl kernels gemm`"),
-            (["bench", "a/b", "--kernel", "x"], {"Bench": named, "Kernels": operation}, "x is a plugin"),
+            (
+                ["bench", "a/b", "--kernel", "x"],
+                {"Bench": named, "Kernels": operation},
+                "x is a plugin",
+            ),
             (["info", "zz"], {"Info": plugin, "Kernels": operation}, "there is none\n"),
         ]
         for args, replies, word in rows:

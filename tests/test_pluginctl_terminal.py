@@ -54,7 +54,9 @@ class Terminal(Case):
         with Fake(Kernels={"kernels": rows, "pending": []}) as fake:
             text = plain(on_terminal(80, "kernels", socket=fake.path)[0])
         operations = {row["operation"] for row in rows}
-        self.assertEqual(len(re.findall(r"(?m)^  KERNEL +ORDER +PRIORITY +USABLE$", text)), len(operations))
+        self.assertEqual(
+            len(re.findall(r"(?m)^  KERNEL +ORDER +PRIORITY +USABLE$", text)), len(operations)
+        )
         for row in rows:
             self.assertRegex(text, rf"(?m)^  {re.escape(row['kernel'])} +[1-] +15 specialized  \w")
         for line in text.splitlines():

@@ -84,8 +84,16 @@ class Verify(Case):
         document = strict(done.stdout)
         jsonschema.Draft202012Validator(self.schema).validate(document)
         self.assertLessEqual(
-            {"ok", "wrong", "finding", "crashed", "unsupported", "out_of_bounds",
-             "not_eligible", "unavailable"},
+            {
+                "ok",
+                "wrong",
+                "finding",
+                "crashed",
+                "unsupported",
+                "out_of_bounds",
+                "not_eligible",
+                "unavailable",
+            },
             {run["verdict"] for run in document["runs"]},
         )
 
@@ -108,7 +116,11 @@ class Verify(Case):
                 self.assertRegex(done.stdout, r"/right .* ok ")
 
     def test_nx24_error_in_one_of_all_is_a_row_and_exits_1(self):
-        for name, text in (("status", "KP_INVALID"), ("odd_status", "999"), ("greedy", "workspace")):
+        for name, text in (
+            ("status", "KP_INVALID"),
+            ("odd_status", "999"),
+            ("greedy", "workspace"),
+        ):
             with self.subTest(name=name):
                 done = self.verify(name, "right", plugin=MEASURED, more=[*SHAPE, *QUICK])
                 self.assertEqual(done.returncode, 1)

@@ -19,9 +19,7 @@ class Waiting(Case):
         with Fake(Reload=reply) as fake:
             text = self.good(call("reload", socket=fake.path))
             self.assertRegex(text, r"(?m)^added +new  active$")
-            self.assertRegex(
-                text, r"(?m)^changed +bad  rejected: entries_differ: mm has no entry$"
-            )
+            self.assertRegex(text, r"(?m)^changed +bad  rejected: entries_differ: mm has no entry$")
             self.assertRegex(text, r"(?m)^unchanged +off  disabled$")
             self.assertRegex(text, r"(?m)^removed +old$")
             self.assertEqual(self.good(call("reload", "-q", socket=fake.path)), "")
@@ -39,7 +37,10 @@ class Waiting(Case):
             return lambda parameters: None if parameters.get("wait") else status
 
         many = [f"p{i}" for i in range(10)]
-        rows = [(["slow"], "still pending after 0.05 s: slow\n"), ([], "still waiting after 0.05 s")]
+        rows = [
+            (["slow"], "still pending after 0.05 s: slow\n"),
+            ([], "still waiting after 0.05 s"),
+        ]
         rows.append((many, ": p0, p1, p2, p3, p4, p5, p6, p7 and 2 more\n"))
         for pending, words in rows:
             with self.subTest(pending=pending), Fake(Status=reply(pending)) as fake:

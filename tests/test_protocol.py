@@ -261,7 +261,13 @@ class Protocol(unittest.TestCase):
                 "interface",
                 "a.b",
             ),
-            (f"{SERVICE}.GetInterfaceDescription", {}, "InvalidParameter", "parameter", "interface"),
+            (
+                f"{SERVICE}.GetInterfaceDescription",
+                {},
+                "InvalidParameter",
+                "parameter",
+                "interface",
+            ),
         ]
         for method, parameters, error, key, value in cases:
             with self.subTest(method=method):

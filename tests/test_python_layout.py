@@ -20,7 +20,7 @@ def compiler():
 
 def printed(lines):
     """What a C program says that has these lines in its main."""
-    source = '#include <kplug/host.h>\n#include <stdio.h>\nint main(void)\n{\n%s\nreturn 0;\n}\n'
+    source = "#include <kplug/host.h>\n#include <stdio.h>\nint main(void)\n{\n%s\nreturn 0;\n}\n"
     with tempfile.TemporaryDirectory(prefix="kplug-layout.") as place:
         program = os.path.join(place, "layout")
         subprocess.run(

@@ -122,8 +122,10 @@ class Quarantine(unittest.TestCase):
         self.assertEqual(why["fallback_from"]["kernel"], "bad/square")
         (reason,) = self.reasons(why)
         self.assertEqual((reason["code"], reason["source"]), ("quarantined", "daemon"))
-        self.assertIn(f"repeated_crashes: it crashed applications 2 times (incident {number})",
-                      reason["actual"])
+        self.assertIn(
+            f"repeated_crashes: it crashed applications 2 times (incident {number})",
+            reason["actual"],
+        )
         (of_info,) = daemon.call("Info", name="bad")["plugin"]["kernels"]
         self.assertEqual(of_info["state"], "quarantined")
         self.assertEqual(of_info["reason"]["code"], "repeated_crashes")

@@ -68,7 +68,7 @@ class Replies(unittest.TestCase):
         self.check("reply.Select", "select", GEMM, "--solution", "none", status=1)
 
     def test_changes_are_as_published(self):
-        self.check("reply.Disable", "disable", "other", "--reason", "a \"test\"\n\x1b[31m")
+        self.check("reply.Disable", "disable", "other", "--reason", 'a "test"\n\x1b[31m')
         self.check("reply.IsEnabled", "is-enabled", "other", status=1)
         self.check("reply.Info", "info", "other")
         self.check("reply.Enable", "enable", "other")

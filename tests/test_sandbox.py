@@ -177,4 +177,3 @@ class Unconfined(unittest.TestCase):
         daemon.call("Reload")
         self.assertEqual(daemon.plugins()["good"]["state"], "active")
         self.assertEqual(hostile(daemon, "signal_to_its_parent")["state"], "failed")
-

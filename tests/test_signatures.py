@@ -70,9 +70,7 @@ class Right(Case):
                 plugin = self.look()
                 self.assert_signed(plugin)
                 self.assertEqual(plugin["signature"]["comment"], "from the tests, with love")
-                self.assertEqual(
-                    plugin["signature"]["file"], os.path.join(self.keys, "signer.pub")
-                )
+                self.assertEqual(plugin["signature"]["file"], os.path.join(self.keys, "signer.pub"))
                 text = self.daemon.ctl("info", "p").stdout
                 self.assertRegex(text, f"signed by +{self.signer.id} ")
                 self.assertIn("with love", text)
@@ -142,6 +140,7 @@ class Wrong(Case):
                 data = bytearray(base64.b64decode(lines[line]))
                 data[at] ^= 4
                 lines[line] = base64.b64encode(data).decode()
+
             return change
 
         def comment(lines):
@@ -322,8 +321,13 @@ class Policies(Case):
 
     def test_what_was_found_under_another_policy_does_not_hold(self):
         self.daemon.add("p")
-        for policy, state in (("off", "active"), ("require", "rejected"), ("warn", "active"),
-                              ("require", "rejected"), ("off", "active")):
+        for policy, state in (
+            ("off", "active"),
+            ("require", "rejected"),
+            ("warn", "active"),
+            ("require", "rejected"),
+            ("off", "active"),
+        ):
             self.policy(policy)
             self.assertEqual(self.look()["state"], state, policy)
             self.daemon.stop()

@@ -92,7 +92,9 @@ class Solutions(Case):
         self.disable()
         done = self.daemon.ctl("enable", "c")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"square is still disabled; pluginctl enable {SQUARE} --solution fast", done.stderr)
+        self.assertIn(
+            f"square is still disabled; pluginctl enable {SQUARE} --solution fast", done.stderr
+        )
         self.assertNotIn("enable c/square", done.stderr)
 
     def test_monitor_does_not_show_the_solution_as_a_reason(self):
@@ -132,7 +134,9 @@ class Solutions(Case):
         self.refused("no_such_solution", "Enable", name=SQUARE, solution="fast")
 
     def test_another_operation_and_another_solution_stay_as_they_are(self):
-        self.daemon.add("e", [kernel("mm", "gemm/mm", signatures=["a=f32,b=f32,c=f32"], solution="fast")])
+        self.daemon.add(
+            "e", [kernel("mm", "gemm/mm", signatures=["a=f32,b=f32,c=f32"], solution="fast")]
+        )
         self.daemon.add("f", [kernel(priority=18, solution="faster")])
         self.daemon.call("Reload")
         self.disable()

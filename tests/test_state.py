@@ -52,9 +52,7 @@ class Decisions(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"kplug-decisions/{version}", done.stderr)
             self.assertIn("kplug-decisions/1", done.stderr)
-            with open(
-                os.path.join(daemon.state_dir, "decisions.json"), encoding="utf-8"
-            ) as file:
+            with open(os.path.join(daemon.state_dir, "decisions.json"), encoding="utf-8") as file:
                 self.assertEqual(json.load(file), document)
 
     def test_a_decision_is_as_old_after_a_restart_as_before_and_said_once(self):

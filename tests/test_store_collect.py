@@ -25,7 +25,11 @@ class Case(unittest.TestCase):
 
     def put(self, daemon, version, name="a", **more):
         daemon.add(
-            name, [kernel(flags=["reentrant"])], body=BODY % version, version=f"{version}.0.0", **more
+            name,
+            [kernel(flags=["reentrant"])],
+            body=BODY % version,
+            version=f"{version}.0.0",
+            **more,
         )
 
     def run_through(self, daemon, versions, name="a"):
@@ -123,7 +127,7 @@ class Collected(Case):
 class Waits(Case):
     def test_an_application_that_has_not_followed_keeps_what_it_may_map(self):
         daemon = self.daemon("--history", "1")
-        first, = self.run_through(daemon, [1])
+        (first,) = self.run_through(daemon, [1])
         with Application(daemon.socket, flags=2) as app:
             self.assertEqual(app.ask("run"), 4)
             # It adopts at its next step, which does not come.
@@ -180,7 +184,11 @@ class Harm(Case):
 
     @unittest.skipIf(SANITIZER, "a sanitizer needs its own library")
     def test_a_disk_that_refuses_loses_nothing_and_is_tried_again(self):
-        for error, text in (("EROFS", "Read-only"), ("ENOSPC", "No space"), ("EIO", "Input/output")):
+        for error, text in (
+            ("EROFS", "Read-only"),
+            ("ENOSPC", "No space"),
+            ("EIO", "Input/output"),
+        ):
             with self.subTest(error=error):
                 daemon = Traced()
                 self.addCleanup(daemon.close)

@@ -29,9 +29,7 @@ def strict(text):
         assert len({key for key, _ in pairs}) == len(pairs), pairs
         return dict(pairs)
 
-    return json.loads(
-        text, parse_constant=refuse, parse_float=real, object_pairs_hook=once
-    )
+    return json.loads(text, parse_constant=refuse, parse_float=real, object_pairs_hook=once)
 
 
 def changed(value, kinds, other):

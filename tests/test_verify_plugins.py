@@ -58,11 +58,7 @@ class Shipped(unittest.TestCase):
                     self.verify(self.cpu, plugin, operation)
 
     def kernels(self, operation):
-        return [
-            c["kernel"]
-            for c in self.cpu.why(operation)["candidates"]
-            if c["eligible"]
-        ]
+        return [c["kernel"] for c in self.cpu.why(operation)["candidates"] if c["eligible"]]
 
 
 if __name__ == "__main__":

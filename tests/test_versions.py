@@ -16,9 +16,20 @@ from pluginctl import Case, call
 STEPS = ("-2", "-1", "+1", "+2")
 NAMES = {"-2": "m2", "-1": "m1", "+1": "p1", "+2": "p2"}
 SQUARE = "elementwise/square"
-WORK = (["list"], ["info", "fast"], ["kernels"], ["select", SQUARE], ["why", SQUARE],
-        ["status"], ["devices"], ["is-enabled", "fast"], ["disable", "fast"],
-        ["enable", "fast"], ["reload"], ["clients"])
+WORK = (
+    ["list"],
+    ["info", "fast"],
+    ["kernels"],
+    ["select", SQUARE],
+    ["why", SQUARE],
+    ["status"],
+    ["devices"],
+    ["is-enabled", "fast"],
+    ["disable", "fast"],
+    ["enable", "fast"],
+    ["reload"],
+    ["clients"],
+)
 
 
 def peer(step, program):
@@ -35,8 +46,11 @@ class Peers(Case):
 
     def ctl_of(self, step, *args, daemon):
         return subprocess.run(
-            [peer(step, "pluginctl"), *args], capture_output=True, check=False,
-            env=dict(os.environ, KPLUG_SOCKET=daemon.socket))
+            [peer(step, "pluginctl"), *args],
+            capture_output=True,
+            check=False,
+            env=dict(os.environ, KPLUG_SOCKET=daemon.socket),
+        )
 
     def names_both(self, text, step):
         self.assertRegex(text, r"pluginctl is \S+ \(protocol 1\)")
@@ -62,8 +76,13 @@ class Peers(Case):
                     self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_t75_a_method_that_an_older_daemon_lacks_names_both_versions(self):
-        for step, args in (("-1", ["metrics"]), ("-2", ["metrics"]), ("-1", ["incidents"]),
-                           ("-2", ["pins"]), ("-2", ["fingerprint"])):
+        for step, args in (
+            ("-1", ["metrics"]),
+            ("-2", ["metrics"]),
+            ("-1", ["incidents"]),
+            ("-2", ["pins"]),
+            ("-2", ["fingerprint"]),
+        ):
             daemon = self.daemon_of(step)
             with self.subTest(plugind=step, args=args):
                 done = call(*args, socket=daemon.socket)
@@ -73,8 +92,11 @@ class Peers(Case):
                 self.names_both(json.loads(done.stdout)["error"]["message"], step)
 
     def test_t75_a_parameter_that_an_older_daemon_lacks_names_both_versions(self):
-        for step, args in (("-1", ["list", "--all"]), ("-2", ["list", "--all"]),
-                           ("-2", ["disable", "fast", "--runtime"])):
+        for step, args in (
+            ("-1", ["list", "--all"]),
+            ("-2", ["list", "--all"]),
+            ("-2", ["disable", "fast", "--runtime"]),
+        ):
             daemon = self.daemon_of(step)
             with self.subTest(plugind=step, args=args):
                 done = call(*args, socket=daemon.socket)
@@ -101,7 +123,9 @@ class Peers(Case):
             self.assertRegex(done.stderr.decode(), r"pluginctl is .* \(protocol 1\), plugind is ")
 
     def test_t75_members_that_a_newer_daemon_adds_are_passed_on(self):
-        with Fake(List={"plugins": [], "pending": [], "generation": 1, "newer": {"a": [1]}}) as fake:
+        with Fake(
+            List={"plugins": [], "pending": [], "generation": 1, "newer": {"a": [1]}}
+        ) as fake:
             self.good(call("list", socket=fake.path))
             document = self.document(call("--json", "list", socket=fake.path), 0)
             self.assertEqual(document["newer"], {"a": [1]})

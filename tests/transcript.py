@@ -64,9 +64,9 @@ def script(steps):
     text = []
     for i, step in enumerate(steps):
         if step.command.rstrip().endswith("&"):
-            text.append(f"{{ {step.command}\n}} >/dev/null 2>&1; : >\"$KP_ERRORS\"")
+            text.append(f'{{ {step.command}\n}} >/dev/null 2>&1; : >"$KP_ERRORS"')
         else:
-            text.append(f"{{ {step.command}\n}} 2>\"$KP_ERRORS\"")
+            text.append(f'{{ {step.command}\n}} 2>"$KP_ERRORS"')
         text.append(
             f"kp_status=$?; cat \"$KP_ERRORS\"; printf '\\n{MARK} {i} %d\\n' $kp_status; "
             "(exit $kp_status)"

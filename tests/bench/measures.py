@@ -256,7 +256,10 @@ def growth(scenes, plugins, fewer):
 
 def pairs_of(scenes, name, *arguments):
     """A driver's own pairs: a line with the unit, then lines of two numbers."""
-    command = [driver(name), *(a.format(pairs=scenes.pairs, build=harness.BUILD) for a in arguments)]
+    command = [
+        driver(name),
+        *(a.format(pairs=scenes.pairs, build=harness.BUILD) for a in arguments),
+    ]
     (unit, *rest), *lines = run(command)
     if rest or len(lines) < scenes.pairs:
         raise RuntimeError(f"{name} did not print a unit and {scenes.pairs} pairs")
@@ -266,7 +269,10 @@ def pairs_of(scenes, name, *arguments):
 
 def rates_of(scenes, name, *arguments):
     """A driver's own medians, of as many rounds: an object with ours, peer and unit."""
-    command = [driver(name), *(a.format(pairs=scenes.pairs, build=harness.BUILD) for a in arguments)]
+    command = [
+        driver(name),
+        *(a.format(pairs=scenes.pairs, build=harness.BUILD) for a in arguments),
+    ]
     lines = run(command)
     if not lines:
         raise Skip(f"{command[-1]} does not run on this machine")

@@ -60,7 +60,9 @@ class Gpu:
         self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
         for at in range(0, size if content else 0, len(content) or 1):
             self.call(
-                "cuMemcpyHtoD_v2", ctypes.c_ulonglong(pointer.value + at), content,
+                "cuMemcpyHtoD_v2",
+                ctypes.c_ulonglong(pointer.value + at),
+                content,
                 ctypes.c_size_t(min(len(content), size - at)),
             )
         return pointer
@@ -132,8 +134,13 @@ class Cublaslt:
     def layout(self, dtype, rows, columns):
         layout = (ctypes.c_uint64 * 8)()
         self.call(
-            "cublasLtMatrixLayoutInit_internal", layout, ctypes.c_size_t(64), dtype,
-            ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(rows),
+            "cublasLtMatrixLayoutInit_internal",
+            layout,
+            ctypes.c_size_t(64),
+            dtype,
+            ctypes.c_uint64(rows),
+            ctypes.c_uint64(columns),
+            ctypes.c_int64(rows),
         )
         return layout
 
@@ -142,18 +149,33 @@ class Cublaslt:
         most, found = ctypes.c_uint64(WORKSPACE), ctypes.c_int()
         choice = (ctypes.c_uint64 * 16)()
         self.call(
-            "cublasLtMatmulDescInit_internal", operation, ctypes.c_size_t(256),
-            COMPUTE_F32, F32,
+            "cublasLtMatmulDescInit_internal",
+            operation,
+            ctypes.c_size_t(256),
+            COMPUTE_F32,
+            F32,
         )
         self.call("cublasLtMatmulPreferenceInit_internal", preference, ctypes.c_size_t(64))
         self.call(
-            "cublasLtMatmulPreferenceSetAttribute", preference, 1, ctypes.byref(most),
+            "cublasLtMatmulPreferenceSetAttribute",
+            preference,
+            1,
+            ctypes.byref(most),
             ctypes.c_size_t(8),
         )
         b, a, c = layouts
         self.call(
-            "cublasLtMatmulAlgoGetHeuristic", self.handle, operation, b, a, c, c, preference,
-            1, choice, ctypes.byref(found),
+            "cublasLtMatmulAlgoGetHeuristic",
+            self.handle,
+            operation,
+            b,
+            a,
+            c,
+            c,
+            preference,
+            1,
+            choice,
+            ctypes.byref(found),
         )
         return (operation, choice) if found.value else (operation, None)
 
@@ -170,8 +192,11 @@ class Cublaslt:
         sets = min(SETS, 5 * self.gpu.cache() // sum(sizes) + 2)
         content = self.numbers.setdefault(dtype, numbers(dtype))
         memory = [
-            [self.gpu.allocate(sizes[0], content), self.gpu.allocate(sizes[1], content),
-             self.gpu.allocate(sizes[2])]
+            [
+                self.gpu.allocate(sizes[0], content),
+                self.gpu.allocate(sizes[1], content),
+                self.gpu.allocate(sizes[2]),
+            ]
             for _ in range(sets)
         ]
         memory.append([self.gpu.allocate(WORKSPACE)])
@@ -181,9 +206,23 @@ class Cublaslt:
         def enqueue(stream, turn):
             b, a, c = (ctypes.c_void_p(pointer.value) for pointer in memory[turn % sets])
             self.call(
-                "cublasLtMatmul", self.handle, operation, ctypes.byref(one), b, layouts[0],
-                a, layouts[1], ctypes.byref(zero), c, layouts[2], c, layouts[2], choice,
-                workspace, ctypes.c_size_t(WORKSPACE), stream,
+                "cublasLtMatmul",
+                self.handle,
+                operation,
+                ctypes.byref(one),
+                b,
+                layouts[0],
+                a,
+                layouts[1],
+                ctypes.byref(zero),
+                c,
+                layouts[2],
+                c,
+                layouts[2],
+                choice,
+                workspace,
+                ctypes.c_size_t(WORKSPACE),
+                stream,
             )
 
         try:

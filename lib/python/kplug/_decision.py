@@ -68,7 +68,7 @@ class Decision:
 
     @property
     def selected(self) -> Optional[str]:
-        """"plugin/kernel" that runs; None: nothing is eligible."""
+        """The "plugin/kernel" that runs; None: nothing is eligible."""
         selected: Optional[str] = self.json["selected"]
         return selected
 

@@ -152,9 +152,7 @@ class Handle:
         outcome, digest = Outcome(), create_string_buffer(65)
         with self._core.use() as handle:
             outcome.must(
-                lib.kp_fingerprint(
-                    handle, encode_or_null(device, "device"), digest, outcome.out
-                )
+                lib.kp_fingerprint(handle, encode_or_null(device, "device"), digest, outcome.out)
             )
         return digest.value.decode()
 

@@ -71,9 +71,7 @@ class Local:
         with core.use() as handle:
             core.kept.append((self._run, self._table))
             outcome.must(
-                lib.kp_local_add(
-                    handle, json.dumps(note).encode(), byref(self._table), outcome.out
-                )
+                lib.kp_local_add(handle, json.dumps(note).encode(), byref(self._table), outcome.out)
             )
 
     def __call__(self, *arguments: Any, **named: Any) -> None:

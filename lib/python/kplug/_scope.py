@@ -23,9 +23,7 @@ class Scope:
         outcome, scope = Outcome(), c_uint64()
         with self._core.use() as handle:
             outcome.must(
-                lib.kp_scope_begin(
-                    handle, *self._said, self._thread, byref(scope), outcome.out
-                )
+                lib.kp_scope_begin(handle, *self._said, self._thread, byref(scope), outcome.out)
             )
         self._begun.append(scope.value)
         return self

@@ -236,7 +236,7 @@ class Site(_Owned):
         return extents
 
     def kernel(self, dims: Dims = None, **named: int) -> Optional[str]:
-        """"plugin/kernel" that a call with these extents would run; None: none."""
+        """The "plugin/kernel" that a call with these extents would run; None: none."""
         extents = self._dims(dims, named)
         with self._core.use():
             name = lib.kp_site_kernel(self._pointer, extents)
@@ -257,9 +257,7 @@ class Site(_Owned):
         """Says that its kernel is in use beyond calls, until the hold's release."""
         outcome, hold = Outcome(), c_uint64()
         with self._core.use() as handle:
-            outcome.must(
-                lib.kp_hold(self._pointer, encode(what, "what"), byref(hold), outcome.out)
-            )
+            outcome.must(lib.kp_hold(self._pointer, encode(what, "what"), byref(hold), outcome.out))
             return Hold(self._core, handle, hold.value)
 
     def plan(self, *arrays: Any, **named: Any) -> Plan:
@@ -273,9 +271,7 @@ class Site(_Owned):
             for i, array in enumerate(roles):
                 if array is not None:
                     state.tensors.put(i, array, self._names[i], self._writes[i])
-            outcome.must(
-                lib.kp_plan_new(self._pointer, state.call, byref(plan), outcome.out)
-            )
+            outcome.must(lib.kp_plan_new(self._pointer, state.call, byref(plan), outcome.out))
             return Plan(self._core, plan.value or 0)
 
     def weight(self, role: str, array: Any) -> Weight:

@@ -250,9 +250,7 @@ class Tensors:
             step *= shape[d] or 1
         self._dense[i] = shape
 
-    def _put_other(
-        self, i: int, array: Any, name: str, writes: bool, error: Exception
-    ) -> None:
+    def _put_other(self, i: int, array: Any, name: str, writes: bool, error: Exception) -> None:
         if isinstance(array, Tensor):
             self.put(i, array.array, name, writes)
             self._complete(i, self.list[i].contents, array, name)
