@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/prctl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 /* What libc, its threads, the loader, OpenMP, drivers and sanitizers need. */
@@ -15,7 +17,7 @@ const char *const calls_plain[] = {
 	"access", "chdir", "close", "close_range", "copy_file_range", "dup", "dup2",
 	"dup3", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_pwait",
 	"epoll_pwait2", "epoll_wait", "eventfd", "eventfd2", "faccessat", "faccessat2",
-	"fadvise64", "fadvise64_64", "fallocate", "fchdir", "fdatasync", "flock", "fstat",
+	"fadvise64", "fadvise64_64", "fallocate", "fchdir", "fdatasync", "fstat",
 	"fstat64", "fstatat64", "fstatfs", "fstatfs64", "fsync", "ftruncate",
 	"ftruncate64", "getcwd", "getdents", "getdents64", "_llseek", "lseek", "lstat",
 	"lstat64", "newfstatat", "pipe", "pipe2", "poll", "ppoll", "pread64", "preadv",
@@ -25,9 +27,9 @@ const char *const calls_plain[] = {
 	"statfs64", "statx", "sync_file_range", "sync_file_range2", "timerfd_create",
 	"timerfd_gettime", "timerfd_settime", "umask", "write", "writev",
 	/* memory */
-	"brk", "get_mempolicy", "madvise", "map_shadow_stack", "mbind", "membarrier",
-	"mincore", "mlock", "mlock2", "mlockall", "mprotect", "mremap", "mseal", "msync",
-	"munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free", "pkey_mprotect",
+	"brk", "get_mempolicy", "madvise", "mbind", "membarrier", "mincore", "mlock",
+	"mlock2", "mlockall", "mprotect", "mremap", "mseal", "msync", "munlock",
+	"munlockall", "munmap", "pkey_alloc", "pkey_free", "pkey_mprotect",
 	"set_mempolicy", "set_mempolicy_home_node",
 	/* threads and time */
 	"alarm", "arch_prctl", "clock_getres", "clock_gettime", "clock_nanosleep", "exit",
@@ -44,8 +46,11 @@ const char *const calls_plain[] = {
 	/* who and where it is */
 	"capget", "getegid", "geteuid", "getgid", "getgroups", "getpgid", "getpgrp",
 	"getpid", "getppid", "getpriority", "getrandom", "getresgid", "getresuid",
-	"getrlimit", "getrusage", "getsid", "getuid", "ioctl", "riscv_flush_icache",
+	"getrlimit", "getrusage", "getsid", "getuid", "riscv_flush_icache",
 	"riscv_hwprobe", "setrlimit", "sysinfo", "uname", NULL};
+
+/* Drivers are asked by ioctl; a stack that the processor guards is in no account. */
+const char *const calls_spared[] = {"ioctl", "map_shadow_stack", NULL};
 
 #define SELF(n)		     SCMP_CMP(n, SCMP_CMP_EQ, CALLS_SELF, 0)
 #define NOT_SELF(n)	     SCMP_CMP(n, SCMP_CMP_NE, CALLS_SELF, 0)
@@ -104,6 +109,8 @@ static const char shared[] = "make memory or queues that outlive it";
 static const char itself[] = "change how its process is watched";
 static const char uncounted[] = "make memory that no limit counts";
 static const char watching[] = "use the kernel's means to watch a machine";
+static const char asks[] = "change flags of files, or type into a terminal";
+static const char locks[] = "hold locks of files";
 static const char owners[] = "have signals or leases come from a file";
 static const char priority[] = "change priorities, or the limits of others";
 
@@ -172,7 +179,8 @@ const struct call calls[] = {
 	DEADLY_IF("rt_sigqueueinfo", signals, 1, NOT_SELF(0)),
 	ALLOW("rt_tgsigqueueinfo", SELF(0)),
 	DEADLY_IF("rt_tgsigqueueinfo", signals, 1, NOT_SELF(0)),
-	DEADLY("tkill", signals),
+	ALLOW("tkill", SELF(0)),
+	DEADLY_IF("tkill", signals, 1, NOT_SELF(0)),
 	DEADLY("pidfd_send_signal", signals),
 
 	ALLOW("process_vm_readv", SELF(0)),
@@ -249,12 +257,14 @@ const struct call calls[] = {
 	REFUSE("memfd_secret", ENOSYS, uncounted),
 	{"memfd_create", CALL_REFUSED, ENOSYS, uncounted, 0, {{0}}, true},
 
-	/* Shared memory without a file is in no account. */
-	ALLOW("mmap", BITS(3, MAP_SHARED | MAP_ANONYMOUS, 0)),
-	ALLOW("mmap", BITS(3, MAP_SHARED | MAP_ANONYMOUS, MAP_SHARED)),
-	ALLOW("mmap", BITS(3, MAP_SHARED | MAP_ANONYMOUS, MAP_ANONYMOUS)),
+	/*
+	 * In no account: a stack, and what is shared, of which nobody sees here whether
+	 * it is a file or /dev/zero. Who reads a file can map it for itself alone.
+	 */
+	ALLOW("mmap", NONE(3, MAP_SHARED | MAP_GROWSDOWN)),
+	{"mmap", CALL_REFUSED, EPERM, uncounted, 1, {HAS(3, MAP_SHARED)}, true},
 	{"mmap", CALL_REFUSED, EPERM, uncounted, 1,
-		{BITS(3, MAP_SHARED | MAP_ANONYMOUS, MAP_SHARED | MAP_ANONYMOUS)}, true},
+		{BITS(3, MAP_SHARED | MAP_GROWSDOWN, MAP_GROWSDOWN)}, true},
 
 	ALLOW("prctl", IS(0, PR_GET_DUMPABLE)),
 	ALLOW("prctl", IS(0, PR_GET_NAME)),
@@ -302,6 +312,19 @@ const struct call calls[] = {
 	REFUSE_IF("fcntl", EPERM, owners, IS(1, F_SETSIG)),
 	REFUSE_IF("fcntl", EPERM, owners, IS(1, F_SETLEASE)),
 	REFUSE_IF("fcntl", EPERM, owners, IS(1, F_NOTIFY)),
+
+	/* What libraries ask of what they have open. */
+	ALLOW("ioctl", IS(1, TCGETS)),
+	ALLOW("ioctl", IS(1, TIOCGWINSZ)),
+	ALLOW("ioctl", IS(1, FIONREAD)),
+	ALLOW("ioctl", IS(1, FIONBIO)),
+	ALLOW("ioctl", IS(1, FIOCLEX)),
+	ALLOW("ioctl", IS(1, FIONCLEX)),
+	REFUSE_IF("ioctl", EPERM, asks, IS(1, FS_IOC_SETFLAGS)),
+	REFUSE_IF("ioctl", EPERM, asks, IS(1, FS_IOC_FSSETXATTR)),
+	REFUSE_IF("ioctl", EPERM, asks, IS(1, TIOCSTI)),
+	/* The daemon waits for its own. */
+	{"flock", CALL_REFUSED, EPERM, locks, 0, {{0}}, true},
 
 	/* Limits and places of this process, not of others of its user. */
 	ALLOW("prlimit64", IS(0, 0)),

@@ -34,6 +34,8 @@ struct call {
 
 /* Without conditions; ends with NULL. */
 extern const char *const calls_plain[];
+/* The same for workers that measure or have a GPU; the rows below hold for the others. */
+extern const char *const calls_spared[];
 
 extern const struct call calls[];
 extern const size_t calls_count;

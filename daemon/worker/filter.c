@@ -34,12 +34,22 @@ static int add(scmp_filter_ctx context, uint32_t action, const char *name, unsig
 		       : seccomp_rule_add_array(context, action, number, n, when);
 }
 
-static int add_all(scmp_filter_ctx context, bool spares)
+static int add_plain(scmp_filter_ctx context, const char *const *names)
 {
 	int error = 0;
 
-	for (size_t i = 0; !error && calls_plain[i]; i++)
-		error = add(context, SCMP_ACT_ALLOW, calls_plain[i], 0, NULL);
+	for (size_t i = 0; !error && names[i]; i++)
+		error = add(context, SCMP_ACT_ALLOW, names[i], 0, NULL);
+	return error;
+}
+
+/* Where a call is allowed without a condition no row of it changes that. */
+static int add_all(scmp_filter_ctx context, bool spares)
+{
+	int error = add_plain(context, calls_plain);
+
+	if (!error && spares)
+		error = add_plain(context, calls_spared);
 	for (size_t i = 0; !error && i < calls_count; i++)
 		error = add(context, action_of(&calls[i], spares), calls[i].name,
 			calls[i].n, calls[i].when);

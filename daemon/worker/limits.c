@@ -17,6 +17,9 @@
 enum {
 	MEMORY_MIB = 4096, /* of a probe: the stacks of some hundred threads, and more */
 	MEMORY_LEAST_MIB = 1024,
+	STACK_MIB = 64,
+	/* A page of tables maps 512: they are in no account but this one. */
+	SPACE_OF_MEMORY = 64,
 	FILE_MIB = 64,
 	FILES = 256, /* descriptors */
 	FILES_MANY = 1024,
@@ -102,6 +105,18 @@ static rlim_t threads_most(void)
 	return threads > 0 ? (rlim_t)threads + THREADS : RLIM_INFINITY;
 }
 
+/* A driver of a GPU sets aside more addresses than any machine has memory. */
+static int limit_memory(const struct limits_wish *wish)
+{
+	rlim_t most = memory_most(wish->measures);
+
+	if (SANITIZED)
+		return 0;
+	if (!wish->gpu && limit_to(RLIMIT_AS, most * SPACE_OF_MEMORY) < 0)
+		return -1;
+	return limit_to(RLIMIT_DATA, most);
+}
+
 static int limit_all(const struct limits_wish *wish)
 {
 	rlim_t file =
@@ -109,6 +124,7 @@ static int limit_all(const struct limits_wish *wish)
 	rlim_t seconds = seconds_most(wish->timeout_ms);
 
 	if (limit_to(RLIMIT_CORE, 0) < 0 || limit_to(RLIMIT_FSIZE, file) < 0 ||
+		limit_to(RLIMIT_STACK, (rlim_t)STACK_MIB << MIB_SHIFT) < 0 ||
 		limit_to(RLIMIT_NOFILE,
 			wish->measures || wish->gpu ? FILES_MANY : FILES) < 0 ||
 		limit_to(RLIMIT_NPROC, threads_most()) < 0 ||
@@ -118,7 +134,7 @@ static int limit_all(const struct limits_wish *wish)
 	/* First SIGXCPU, which has a name; then it is killed. */
 	if (wish->timeout_ms && limit(RLIMIT_CPU, seconds, seconds + 1) < 0)
 		return -1;
-	return SANITIZED ? 0 : limit_to(RLIMIT_DATA, memory_most(wish->measures));
+	return limit_memory(wish);
 }
 
 /*

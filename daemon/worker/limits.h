@@ -12,7 +12,8 @@ struct limits_wish {
 };
 
 /*
- * From now on: no core, a bound on memory of its own (not where a sanitizer needs it), on
+ * From now on: no core, a bound on its stack, on memory of its own and the addresses that
+ * it may come to (not where a sanitizer needs them, nor on the addresses of a GPU), on
  * files and their size, on the time of all its threads together, on how many threads
  * there are more than now, on signals that wait; and no capability. Nothing of it can be
  * taken back. -1 with errno.
