@@ -18,6 +18,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/owned.h"
+#include "lib/protocol/send.h"
 
 enum { CHILD_SOCKET = 3, PACKET_MOST = 1024, PASSED_MOST = 6 };
 
@@ -227,25 +228,10 @@ struct launcher *launcher_start(uv_loop_t *loop, const char *program,
 static int send_packet(
 	struct launcher *launcher, const char *verb, int64_t id, const int *fds, size_t n)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int) * PASSED_MOST)];
-	} control = {.bytes = {0}};
 	char text[64];
 	int size = snprintf(text, sizeof(text), "{\"%s\": %lld}", verb, (long long)id);
-	struct iovec part = {.iov_base = text, .iov_len = (size_t)size};
-	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-	if (n > 0) {
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(sizeof(int) * n);
-		struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof(int) * n);
-		memcpy(CMSG_DATA(rights), fds, sizeof(int) * n);
-	}
-	return sendmsg(launcher->socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -1
-										   : 0;
+
+	return kp_send(launcher->socket, text, (size_t)size, fds, n) < 0 ? -1 : 0;
 }
 
 /* A note may have 4 MiB, a packet may not. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue of messages, and sendmsg(2). */
+/* A queue of messages. */
 #include "daemon/socket/outbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
+
+#include "lib/protocol/send.h"
 
 struct out {
 	struct out *next;
@@ -65,24 +66,8 @@ bool outbox_add(
 
 static ssize_t send_some(int socket, const struct out *out)
 {
-	union {
-		char bytes[CMSG_SPACE(OUTBOX_FDS * sizeof(int))];
-		struct cmsghdr align;
-	} control = {.bytes = {0}};
-	struct iovec iov = {out->bytes + out->sent, out->size - out->sent};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-	size_t size = out->n_fds * sizeof(int);
-
-	if (out->n_fds > 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(size);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(size);
-		memcpy(CMSG_DATA(header), out->fds, size);
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return kp_send(socket, out->bytes + out->sent, out->size - out->sent, out->fds,
+		out->n_fds);
 }
 
 static void drop_first(struct outbox *outbox)

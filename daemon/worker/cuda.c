@@ -3,16 +3,16 @@
 #include "daemon/worker/cuda.h"
 
 #include <dlfcn.h>
-#include <string.h>
+#include <stddef.h>
+#include <stdio.h>
 
+#include "daemon/worker/symbols.h"
+#include "lib/base/owned.h"
 #include "lib/base/text.h"
 
 enum { ILLEGAL_ADDRESS = 700 };
 
-static const struct {
-	const char *symbol;
-	size_t at;
-} symbols[] = {
+static const struct symbol symbols[] = {
 	{"cuInit", offsetof(struct cuda, init)},
 	{"cuGetErrorName", offsetof(struct cuda, error_name)},
 	{"cuGetErrorString", offsetof(struct cuda, error_string)},
@@ -63,11 +63,11 @@ int cuda_open(struct cuda *cuda, struct kp_diag *diag)
 
 	if (!library)
 		return unavailable(diag, dlerror());
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *symbol = dlsym(library, symbols[i].symbol);
-		if (!symbol)
-			return unavailable(diag, dlerror());
-		memcpy((char *)cuda + symbols[i].at, &symbol, sizeof(symbol));
+	const char *missing = symbols_find(library, symbols, KP_COUNT(symbols), cuda);
+	if (missing) {
+		char why[64];
+		(void)snprintf(why, sizeof(why), "it has no %s", missing);
+		return unavailable(diag, why);
 	}
 	if (cuda_check(cuda, cuda->init(0), "cuInit", &cause) < 0)
 		return unavailable(diag, cause.message);

@@ -5,30 +5,30 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
+#include "daemon/worker/symbols.h"
 #include "lib/base/owned.h"
 #include "lib/base/text.h"
 
-static const struct {
-	const char *symbol;
-	size_t member;
-	bool required;
-} symbols[] = {
-	{"nvmlInit_v2", offsetof(struct nvml, init), true},
-	{"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver_version), true},
-	{"nvmlSystemGetCudaDriverVersion", offsetof(struct nvml, cuda_version), false},
-	{"nvmlDeviceGetHandleByPciBusId_v2", offsetof(struct nvml, by_address), true},
-	{"nvmlDeviceGetUUID", offsetof(struct nvml, uuid), true},
-	{"nvmlDeviceGetName", offsetof(struct nvml, name), true},
-	{"nvmlDeviceGetCudaComputeCapability", offsetof(struct nvml, capability), true},
-	{"nvmlDeviceGetMemoryInfo", offsetof(struct nvml, memory), false},
-	{"nvmlDeviceGetEccMode", offsetof(struct nvml, ecc), false},
-	{"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), false},
-	{"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock), false},
-	{"nvmlDeviceGetMaxClockInfo", offsetof(struct nvml, max_clock), false},
-	{"nvmlErrorString", offsetof(struct nvml, error_text), false},
+static const struct symbol needed[] = {
+	{"nvmlInit_v2", offsetof(struct nvml, init)},
+	{"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver_version)},
+	{"nvmlDeviceGetHandleByPciBusId_v2", offsetof(struct nvml, by_address)},
+	{"nvmlDeviceGetUUID", offsetof(struct nvml, uuid)},
+	{"nvmlDeviceGetName", offsetof(struct nvml, name)},
+	{"nvmlDeviceGetCudaComputeCapability", offsetof(struct nvml, capability)},
+};
+
+/* Of newer libraries. */
+static const struct symbol optional[] = {
+	{"nvmlSystemGetCudaDriverVersion", offsetof(struct nvml, cuda_version)},
+	{"nvmlDeviceGetMemoryInfo", offsetof(struct nvml, memory)},
+	{"nvmlDeviceGetEccMode", offsetof(struct nvml, ecc)},
+	{"nvmlDeviceGetMigMode", offsetof(struct nvml, mig)},
+	{"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock)},
+	{"nvmlDeviceGetMaxClockInfo", offsetof(struct nvml, max_clock)},
+	{"nvmlErrorString", offsetof(struct nvml, error_text)},
 };
 
 static int cannot_open(const char *file, struct kp_diag *diag)
@@ -51,17 +51,13 @@ int nvml_open(const char *file, struct nvml *nvml, struct kp_diag *diag)
 	*nvml = (struct nvml){0};
 	if (!library)
 		return cannot_open(file, diag);
-	for (size_t i = 0; i < KP_COUNT(symbols); i++) {
-		void *symbol = dlsym(library, symbols[i].symbol);
-		if (!symbol && symbols[i].required)
-			return kp_diag_set(diag, "driver_library_unusable", file,
-				"%s has no %s: it is no management library of NVIDIA's, "
-				"or "
-				"too old",
-				file, symbols[i].symbol);
-		/* POSIX: a function's address fits an object's pointer. */
-		memcpy((char *)nvml + symbols[i].member, &symbol, sizeof(symbol));
-	}
+	(void)symbols_find(library, optional, KP_COUNT(optional), nvml);
+	const char *missing = symbols_find(library, needed, KP_COUNT(needed), nvml);
+	if (missing)
+		return kp_diag_set(diag, "driver_library_unusable", file,
+			"%s has no %s: it is no management library of NVIDIA's, or too "
+			"old",
+			file, missing);
 	return 0;
 }
 

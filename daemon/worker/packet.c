@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/file.h"
+#include "lib/protocol/send.h"
 
 union control {
 	struct cmsghdr header;
@@ -44,19 +45,9 @@ int packet_receive(int socket, struct packet *packet)
 
 int packet_send(int socket, const struct packet *packet)
 {
-	union control control = {.bytes = {0}};
-	struct iovec part = {.iov_base = (void *)packet->text, .iov_len = packet->size};
-	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-	if (packet->n_fds > 0) {
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(sizeof(int) * packet->n_fds);
-		struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof(int) * packet->n_fds);
-		memcpy(CMSG_DATA(rights), packet->fds, sizeof(int) * packet->n_fds);
-	}
-	return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -1 : 0;
+	return kp_send(socket, packet->text, packet->size, packet->fds, packet->n_fds) < 0
+		       ? -1
+		       : 0;
 }
 
 void packet_close(struct packet *packet)

@@ -39,7 +39,7 @@ static int check_name(
 	const char *slash = strrchr(path, '/');
 
 	(void)snprintf(wanted, sizeof(wanted), "%s.json", family->operation);
-	*strchr(wanted, '/') = '.';
+	wanted[strcspn(wanted, "/")] = '.';
 	if (strcmp(slash ? slash + 1 : path, wanted) == 0)
 		return 0;
 	kp_diag_set(diag, "bad_family", "operation", "the file of %s must be named %s",

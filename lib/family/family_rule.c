@@ -160,20 +160,12 @@ static const struct trait_kind {
 	{"text", KP_SCALAR_TEXT, false, KP_JSON_STRING},
 };
 
-static int read_kind(struct kp_reading *reading, const json_t *value, const char *path,
-	const struct trait_kind **kind, struct kp_trait_rule *rule)
+static const struct trait_kind *find_kind(const char *name)
 {
-	const char *name = kp_json_text(value, "kind");
-	for (size_t i = 0; i < KP_COUNT(trait_kinds); i++) {
-		if (strcmp(trait_kinds[i].name, name) == 0) {
-			rule->kind = trait_kinds[i].kind;
-			rule->integer = trait_kinds[i].integer;
-			*kind = &trait_kinds[i];
-			return 0;
-		}
-	}
-	return kp_reading_bad(
-		reading, path, "kind int, number, bool or text expected, not %s", name);
+	for (size_t i = 0; i < KP_COUNT(trait_kinds); i++)
+		if (strcmp(trait_kinds[i].name, name) == 0)
+			return &trait_kinds[i];
+	return NULL;
 }
 
 static int read_trait(struct kp_reading *reading, const char *name, const json_t *value,
@@ -181,17 +173,22 @@ static int read_trait(struct kp_reading *reading, const char *name, const json_t
 {
 	char path[KP_FAMILY_PATH];
 	char where[KP_FAMILY_PATH];
-	const struct trait_kind *kind = NULL;
 
 	if (check_member(reading, "traits", name, path) < 0 ||
 		kp_json_check(value, path, trait_keys, KP_COUNT(trait_keys), NULL,
 			reading->diag) < 0 ||
-		kp_reading_revision(reading, value, path, &rule->revision) < 0 ||
-		read_kind(reading, value, path, &kind, rule) < 0)
+		kp_reading_revision(reading, value, path, &rule->revision) < 0)
 		return -1;
+	const char *named = kp_json_text(value, "kind");
+	const struct trait_kind *kind = find_kind(named);
+	if (!kind)
+		return kp_reading_bad(reading, path,
+			"kind int, number, bool or text expected, not %s", named);
 	const json_t *preset = json_object_get(value, "default");
 	const json_t *dim = json_object_get(value, "dim");
 	rule->name = name;
+	rule->kind = kind->kind;
+	rule->integer = kind->integer;
 	rule->dim = json_string_value(dim);
 	rule->has_preset = preset != NULL;
 	if (preset && !(kind->types & 1u << json_typeof(preset)))

@@ -2,6 +2,7 @@
 /* Adding and taking away functions of the application as kernels. */
 #include "lib/host/local.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,11 +91,11 @@ static int read_note(struct kp_locals *local, const char *text, struct kp_diag *
 static int check_family(
 	struct kp_handle *handle, struct kp_locals *local, struct kp_diag *diag)
 {
-	const char *operation = local->note.kernels[0].operation;
 	struct kp_families one = {0};
 
-	const struct kp_contract *contract =
-		kp_contract_get(&handle->contracts, handle->attach, operation, diag);
+	assert(local->note.n_kernels == 1);
+	const struct kp_contract *contract = kp_contract_get(&handle->contracts,
+		handle->attach, local->note.kernels[0].operation, diag);
 	if (!contract)
 		return -1;
 	struct kp_family family = contract->family;

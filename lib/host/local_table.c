@@ -45,9 +45,7 @@ static struct kp_reason reason(
 	return said;
 }
 
-/* ---- families, devices, pins, guards
- * --------------------------------------------------------
- */
+/* ---- families, devices, pins, guards ---------------------------------------------- */
 
 /* What has a family in the table; shallow copies, in its order. */
 static int write_families(struct writing *w, struct kp_diag *diag)
@@ -186,6 +184,14 @@ static void write_plugins(struct writing *w)
 	}
 }
 
+static const char *name_at(const struct writing *w, size_t plugin)
+{
+	const unsigned char *record =
+		kp_table_record(w->table, KP_SECTION_PLUGINS, plugin);
+
+	return kp_table_text(w->table, kp_load32(record + KP_PLUGIN_NAME));
+}
+
 /* Where it comes in byte order of name. */
 static int find_place(struct writing *w, struct kp_diag *diag)
 {
@@ -194,10 +200,7 @@ static int find_place(struct writing *w, struct kp_diag *diag)
 			"plugind has a plugin named local: kernels of this process "
 			"cannot be told from its");
 	while (w->place < kp_table_plugins(w->table) &&
-		strcmp(text(w->table,
-			       kp_table_record(w->table, KP_SECTION_PLUGINS, w->place),
-			       KP_PLUGIN_NAME),
-			PLUGIN) < 0)
+		strcmp(name_at(w, w->place), PLUGIN) < 0)
 		w->place++;
 	return 0;
 }

@@ -63,25 +63,25 @@ const char *kp_view_without(
 }
 
 /* Takes the mapping, also on failure. table: how much of it is the table's. */
-static int make(
-	void *map, size_t size, size_t table, struct kp_view **view, struct kp_diag *diag)
+static struct kp_view *make(void *map, size_t size, size_t table, struct kp_diag *diag)
 {
 	struct kp_view *new = calloc(1, sizeof(*new));
 	struct kp_diag why;
 
 	if (!new) {
 		(void)munmap(map, size);
-		return kp_diag_no_memory(diag);
+		(void)kp_diag_no_memory(diag);
+		return NULL;
 	}
 	*new = (struct kp_view){.references = 1, .map = map, .size = size};
 	if (kp_table_open(map, table, &new->table, &why) < 0) {
 		kp_view_drop(new);
-		return bad(why.message, diag);
+		(void)bad(why.message, diag);
+		return NULL;
 	}
 	new->generation = kp_table_generation(&new->table);
 	new->count = kp_table_kernels(&new->table);
-	*view = new;
-	return 0;
+	return new;
 }
 
 static int find_numbers(struct kp_view *view, struct kp_diag *diag)
@@ -97,7 +97,6 @@ static int find_numbers(struct kp_view *view, struct kp_diag *diag)
 
 int kp_view_map(int fd, struct kp_view **view, struct kp_diag *diag)
 {
-	struct kp_view *made;
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
 
@@ -115,7 +114,8 @@ int kp_view_map(int fd, struct kp_view **view, struct kp_diag *diag)
 		(void)munmap(map, size);
 		return bad("its table is cut off", diag);
 	}
-	if (make(map, size, (size_t)table, &made, diag) < 0)
+	struct kp_view *made = make(map, size, (size_t)table, diag);
+	if (!made)
 		return -1;
 	if (find_numbers(made, diag) < 0) {
 		kp_view_drop(made);
@@ -159,7 +159,11 @@ static int read_table(int fd, size_t size, struct kp_view **view, struct kp_diag
 		(void)munmap(map, size);
 		return bad("its file cannot be read", diag);
 	}
-	return make(map, size, size, view, diag);
+	struct kp_view *made = make(map, size, size, diag);
+	if (!made)
+		return -1;
+	*view = made;
+	return 0;
 }
 
 int kp_view_read(const char *path, uid_t owner, struct kp_view_stamp *stamp,

@@ -22,6 +22,7 @@ ssize_t kp_send(int socket, const void *bytes, size_t size, const int *fds, size
 		message.msg_control = control.bytes;
 		message.msg_controllen = CMSG_SPACE(length);
 		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		assert(header);
 		header->cmsg_level = SOL_SOCKET;
 		header->cmsg_type = SCM_RIGHTS;
 		header->cmsg_len = CMSG_LEN(length);

@@ -109,7 +109,7 @@ static bool is_meant(const struct kp_quarantine *item, const char *id, const cha
 	if (strcmp(item->kernel, id) == 0)
 		return !is_known || strcmp(item->digest, digest) == 0;
 	return is_known && strcmp(item->digest, digest) == 0 &&
-	       strcmp(strchr(item->kernel, '/'), strchr(id, '/')) == 0;
+	       strcmp(strchrnul(item->kernel, '/'), strchrnul(id, '/')) == 0;
 }
 
 const struct kp_quarantine *kp_decisions_find_quarantine(

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "failure.h"
+#include "symbols.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -35,10 +36,7 @@ static const struct {
 };
 enum { PLACES = sizeof(places) / sizeof(places[0]) };
 
-static const struct {
-	const char *name;
-	size_t offset;
-} functions[] = {
+static const struct symbol functions[] = {
 	{"cublasLtCreate", offsetof(struct cublaslt, create)},
 	{"cublasLtDestroy", offsetof(struct cublaslt, destroy)},
 	{"cublasLtGetStatusName", offsetof(struct cublaslt, status_name)},
@@ -52,6 +50,7 @@ static const struct {
 	{"cublasLtMatmulAlgoGetHeuristic", offsetof(struct cublaslt, choose)},
 	{"cublasLtMatmul", offsetof(struct cublaslt, multiply)},
 };
+enum { FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
 
 /* The path in this place, or false. */
 static bool look_in(size_t place, char path[PATH_BYTES])
@@ -149,15 +148,12 @@ static int open_library(
 
 static int find_functions(struct cublaslt *library, struct kp_error *error)
 {
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		void *symbol = dlsym(library->library, functions[i].name);
+	const char *missing =
+		symbols_find(library->library, functions, FUNCTIONS, library);
 
-		if (!symbol)
-			return failure(error, KP_UNAVAILABLE, 0,
-				"cuBLASLt has no function %s", functions[i].name);
-		memcpy((char *)library + functions[i].offset, &symbol, sizeof(symbol));
-	}
-	return KP_OK;
+	if (!missing)
+		return KP_OK;
+	return failure(error, KP_UNAVAILABLE, 0, "cuBLASLt has no function %s", missing);
 }
 
 int cublaslt_open(

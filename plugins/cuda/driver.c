@@ -6,16 +6,14 @@
 #include <string.h>
 
 #include "failure.h"
+#include "symbols.h"
 
 static const char soname[] = "libcuda.so.1";
 
 /* The oldest driver that reads fatbins that are compressed to be small: CUDA 12.4. */
 enum { OLDEST = 12040 };
 
-static const struct {
-	const char *name;
-	size_t offset;
-} functions[] = {
+static const struct symbol functions[] = {
 	{"cuInit", offsetof(struct driver, init)},
 	{"cuDriverGetVersion", offsetof(struct driver, version)},
 	{"cuGetErrorName", offsetof(struct driver, error_name)},
@@ -31,6 +29,7 @@ static const struct {
 	{"cuMemsetD2D8Async", offsetof(struct driver, clear)},
 	{"cuLaunchKernel", offsetof(struct driver, launch)},
 };
+enum { FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
 
 void driver_close(struct driver *driver)
 {
@@ -48,18 +47,11 @@ int driver_open(struct driver *driver, struct kp_error *error)
 		return failure(error, KP_UNAVAILABLE, 0,
 			"%s cannot be opened: %s; is an NVIDIA driver installed?", soname,
 			dlerror());
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		void *symbol = dlsym(driver->library, functions[i].name);
-
-		if (!symbol) {
-			driver_close(driver);
-			return failure(error, KP_UNAVAILABLE, 0,
-				"%s has no function %s: the driver is too old", soname,
-				functions[i].name);
-		}
-		/* Copied, since C has no cast from data to a function; POSIX allows it.
-		 */
-		memcpy((char *)driver + functions[i].offset, &symbol, sizeof(symbol));
+	const char *missing = symbols_find(driver->library, functions, FUNCTIONS, driver);
+	if (missing) {
+		driver_close(driver);
+		return failure(error, KP_UNAVAILABLE, 0,
+			"%s has no function %s: the driver is too old", soname, missing);
 	}
 	return KP_OK;
 }
