@@ -30,6 +30,7 @@
 #include "daemon/scan/watch.h"
 #include "daemon/service/service.h"
 #include "daemon/service/signals.h"
+#include "daemon/socket/disposal.h"
 #include "daemon/socket/idl.h"
 #include "daemon/socket/server.h"
 #include "daemon/state/decision.h"
@@ -197,6 +198,7 @@ static void close_everything(struct daemon *daemon)
 static void daemon_finish(struct daemon *daemon)
 {
 	uv_close((uv_handle_t *)&daemon->guard, NULL);
+	disposal_close(daemon->disposal);
 	signals_close(daemon);
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&daemon->loop);
@@ -325,6 +327,8 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 	daemon->incidents = incidents_new(daemon);
 	if (!daemon->monitors || !daemon->failures || !daemon->attached ||
 		!daemon->incidents || !(daemon->deaths = deaths_new(daemon)) ||
+		!(daemon->disposal = disposal_new(
+			  &daemon->loop, daemon->options->worker)) ||
 		!(daemon->history = history_new(daemon)) ||
 		!(daemon->collector = collector_new(daemon)))
 		return kp_diag_no_memory(diag);

@@ -28,6 +28,7 @@ struct collector;
 struct control;
 struct deaths;
 struct devices;
+struct disposal;
 struct events;
 struct history;
 struct idl;
@@ -71,6 +72,7 @@ struct daemon {
 	struct index_save *index;
 	struct index *known; /* of the restored table, until the scan has it */
 	struct server *server;
+	struct disposal *disposal; /* of connections */
 	struct service *service;
 	struct pool *pool;
 	struct pipeline *pipeline;

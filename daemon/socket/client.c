@@ -16,6 +16,7 @@
 #include "daemon/daemon.h"
 #include "daemon/incident/quarantine.h"
 #include "daemon/socket/call.h"
+#include "daemon/socket/disposal.h"
 #include "daemon/socket/outbox.h"
 #include "daemon/socket/wire.h"
 #include "lib/protocol/frame.h"
@@ -95,7 +96,7 @@ size_t client_unread(const struct client *client)
 static void client_free(uv_handle_t *handle)
 {
 	struct client *client = handle->data;
-	(void)close(client->fd);
+	disposal_take(client->daemon->disposal, client->fd);
 	kp_frame_finish(&client->in);
 	wire_fds_close(&client->fds);
 	outbox_finish(&client->out);
@@ -216,28 +217,55 @@ static bool send_kept(struct client *client, const char *text, size_t size)
 
 /* ---- bytes in ---- */
 
-static void refuse(struct client *client, const struct kp_diag *diag)
+static void refuse_as(
+	struct client *client, const char *error, const struct kp_diag *diag)
 {
 	size_t size = 0;
 	json_t *parameters = kp_diag_json(diag);
+	bool has_nearest = strcmp(error, KP_INTERFACE ".InvalidArgument") == 0;
 	char *text = NULL;
 
-	if (parameters && json_object_set_new(parameters, "nearest", json_null()) == 0)
-		text = kp_error_print(KP_INTERFACE ".InvalidArgument", parameters, &size);
+	if (parameters && (!has_nearest || json_object_set_new(parameters, "nearest",
+						   json_null()) == 0))
+		text = kp_error_print(error, parameters, &size);
 	json_decref(parameters);
 	client_send(client, text, size);
+}
+
+static void refuse(struct client *client, const struct kp_diag *diag)
+{
+	refuse_as(client, KP_INTERFACE ".InvalidArgument", diag);
+}
+
+/* Descriptors are taken of those alone who may load a file. */
+static ssize_t receive(struct client *client, char *space, size_t size)
+{
+	return client->role == ROLE_ADMIN
+		       ? wire_receive(client->fd, space, size, &client->fds)
+		       : wire_receive_plain(client->fd, space, size);
+}
+
+/* What it sends next cannot be read without its descriptor: it is told so, and leaves. */
+static void bar(struct client *client)
+{
+	struct kp_diag diag;
+
+	(void)role_refuse(NULL, "sending a file descriptor",
+		&(struct role_held){client->role, client->uid}, ROLE_ADMIN, &diag);
+	client->last_call = client->ended = true;
+	refuse_as(client, kp_error_name(diag.code), &diag);
 }
 
 static void discard(struct client *client)
 {
 	char space[16384];
-	ssize_t n = wire_receive(client->fd, space, sizeof(space), &client->fds);
+	ssize_t n = receive(client, space, sizeof(space));
 
 	if (n > 0)
 		client->discarded += (size_t)n;
 	if (n == 0)
 		client->ended = true;
-	if (n == -2 || client->discarded > DISCARD_MOST)
+	if (n == WIRE_BROKEN || n == WIRE_BARRED || client->discarded > DISCARD_MOST)
 		client_close(client);
 }
 
@@ -256,9 +284,11 @@ static void read_some(struct client *client)
 		refuse(client, &diag);
 		return;
 	}
-	ssize_t n = wire_receive(client->fd, space, size, &client->fds);
-	if (n == -2) {
+	ssize_t n = receive(client, space, size);
+	if (n == WIRE_BROKEN) {
 		client_close(client);
+	} else if (n == WIRE_BARRED) {
+		bar(client);
 	} else if (n == 0) {
 		client->ended = true;
 	} else if (n > 0) {
@@ -410,7 +440,7 @@ struct client *client_new(struct daemon *daemon, const struct client_options *op
 	struct client *client = calloc(1, sizeof(*client));
 
 	if (!client || uv_poll_init(&daemon->loop, &client->poll, options->fd) < 0) {
-		(void)close(options->fd);
+		disposal_take(daemon->disposal, options->fd);
 		free(client);
 		return NULL;
 	}

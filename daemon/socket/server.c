@@ -13,6 +13,7 @@
 #include "daemon/options.h"
 #include "daemon/socket/client.h"
 #include "daemon/socket/company.h"
+#include "daemon/socket/disposal.h"
 #include "daemon/socket/endpoint.h"
 #include "daemon/socket/role.h"
 #include "daemon/socket/room.h"
@@ -105,7 +106,7 @@ static void serve(struct server *server, int fd)
 	if (judge(server, fd, &options, &diag) < 0)
 		options.refusal = &diag;
 	if (options.refusal && !room_can_refuse(&server->room))
-		(void)close(fd);
+		disposal_take(server->daemon->disposal, fd);
 	else
 		take_up(server, &options);
 }
@@ -153,6 +154,19 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 /* ---- life ---- */
 
+/* Those who have come and were not let in. At a socket that was passed they wait on. */
+static void turn_away(struct server *server)
+{
+	int fd;
+
+	if (!server->endpoint.ino)
+		return;
+	(void)shutdown(server->endpoint.fd, SHUT_RDWR);
+	while ((fd = accept4(server->endpoint.fd, NULL, NULL,
+			SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+		disposal_take(server->daemon->disposal, fd);
+}
+
 static void server_free(struct server *server)
 {
 	endpoint_close(&server->endpoint);
@@ -170,6 +184,7 @@ void server_close(struct server *server)
 {
 	if (!server)
 		return;
+	turn_away(server);
 	endpoint_remove(&server->endpoint);
 	company_close(server->company);
 	server->company = NULL;

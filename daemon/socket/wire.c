@@ -61,7 +61,45 @@ ssize_t wire_receive(int fd, char *space, size_t size, struct wire_fds *fds)
 		n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return errno == EAGAIN ? -1 : -2;
+		return errno == EAGAIN ? WIRE_LATER : WIRE_BROKEN;
 	take_all(&message, fds);
 	return n;
+}
+
+/* Without room for descriptors they are not taken, and the flag says that there are. */
+static ssize_t look(int fd, char *space, size_t size, int flags, bool *barred)
+{
+	struct iovec iov = {space, size};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n;
+
+	do
+		n = recvmsg(fd, &message, MSG_DONTWAIT | flags);
+	while (n < 0 && errno == EINTR);
+	*barred = n >= 0 && message.msg_flags & MSG_CTRUNC;
+	if (n < 0)
+		return errno == EAGAIN ? WIRE_LATER : WIRE_BROKEN;
+	return n;
+}
+
+/* What was looked at is read and no more: behind it there may be one by now. */
+ssize_t wire_receive_plain(int fd, char *space, size_t size)
+{
+	bool barred;
+	ssize_t n = look(fd, space, size, MSG_PEEK, &barred);
+
+	if (barred)
+		return WIRE_BARRED;
+	return n > 0 ? look(fd, space, (size_t)n, 0, &barred) : n;
+}
+
+bool wire_drain(int fd)
+{
+	char space[4096];
+	ssize_t n;
+
+	do
+		n = wire_receive_plain(fd, space, sizeof(space));
+	while (n > 0);
+	return n != WIRE_BARRED;
 }

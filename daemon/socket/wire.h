@@ -16,10 +16,26 @@ struct wire_fds {
 };
 void wire_fds_close(struct wire_fds *fds);
 
+/* What is read in place of bytes; 0 is the end. */
+enum { WIRE_LATER = -1, WIRE_BROKEN = -2, WIRE_BARRED = -3 };
+
 /*
- * Bytes read, 0 at the end, -1 for later, -2 for a broken connection. Descriptors
- * that come along are added to *fds; beyond WIRE_FDS all are closed.
+ * Bytes read. Descriptors that come along are added to *fds; beyond WIRE_FDS all are
+ * closed.
  */
 ssize_t wire_receive(int fd, char *space, size_t size, struct wire_fds *fds);
+
+/*
+ * The same of a peer whose descriptors nobody takes. WIRE_BARRED: one is among what comes
+ * next; it has been left where it is, for whoever takes it has to close it, and may not
+ * come back from that (disposal.h).
+ */
+ssize_t wire_receive_plain(int fd, char *space, size_t size);
+
+/*
+ * Reads away what is left in a socket that was shut down. False: a descriptor is in it,
+ * and whoever closes the socket closes that.
+ */
+bool wire_drain(int fd) __attribute__((warn_unused_result));
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/worker/job.h"
 #include "daemon/worker/offline.h"
@@ -21,6 +22,8 @@ static const char usage[] =
 	"       plugin-worker --job N FILTER    do the job on descriptor 4, with N more, "
 	"under\n"
 	"                               the filter on the descriptor FILTER\n"
+	"       plugin-worker --hold            hold what it inherits until standard "
+	"input ends\n"
 	"       plugin-worker --version\n";
 
 static int refuse(void)
@@ -45,6 +48,19 @@ static int run_job(const char *text, const char *filter)
 	job_run(n, &sandbox, true);
 }
 
+/*
+ * Connections of plugind's in which others have left descriptors: of a process that ends
+ * the kernel closes them without a wait.
+ */
+_Noreturn static void hold(void)
+{
+	char byte;
+
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		continue;
+	_exit(EXIT_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -57,6 +73,8 @@ int main(int argc, char **argv)
 		return offline_identify(argv[2], true);
 	if (argc == 3 && strcmp(mode, "--inspect") == 0)
 		return offline_identify(argv[2], false);
+	if (argc == 2 && strcmp(mode, "--hold") == 0)
+		hold();
 	if (argc == 2 && strcmp(mode, "--version") == 0)
 		return printf("plugin-worker %s\n", kp_build_version) < 0;
 	if (argc == 2 && strcmp(mode, "--help") == 0)
