@@ -176,21 +176,34 @@ void output_progress(const struct output *output, const char *format, ...)
 
 /* ---- JSON -------------------------------------------------------------------- */
 
+static void put_point(uint32_t point)
+{
+	if (point > 0xffff)
+		(void)printf("\\u%04x\\u%04x", 0xd7c0 + (point >> 10),
+			0xdc00 + (point & 0x3ff));
+	else
+		(void)printf("\\u%04x", point);
+}
+
 /*
- * jansson escapes C0. DEL and C1 are control bytes too, and can stand inside
- * strings only: every raw one in the text becomes \u00XX.
+ * jansson escapes C0. DEL and C1 are control bytes too, and what is not to be shown can
+ * stand inside strings only: each raw one in the text becomes \uNNNN.
  */
 static void put_escaped(const char *text)
 {
-	const unsigned char *at = (const unsigned char *)text;
-	for (; *at; at++) {
-		if (*at == 0x7f)
-			(void)fputs("\\u007f", stdout);
-		else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
-			(void)printf("\\u00%02x", *++at);
-		else
-			(void)putchar(*at);
+	const char *end = text + strlen(text), *from = text;
+	uint32_t point = 0;
+
+	for (size_t n; text < end; text += n) {
+		n = kp_text_character(text, (size_t)(end - text), &point);
+		if (n > 0 && !kp_text_is_shown(point)) {
+			(void)fwrite(from, 1, (size_t)(text - from), stdout);
+			put_point(point);
+			from = text + n;
+		}
+		n = n ? n : 1;
 	}
+	(void)fwrite(from, 1, (size_t)(end - from), stdout);
 	(void)putchar('\n');
 }
 

@@ -8,15 +8,79 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_MAX_BYTES = 64 };
+enum {
+	NAME_MAX_BYTES = 64,
+	MARKS_MOST = 4, /* on one letter; more run over the lines around it */
+	PIECE = 12,
+};
+
+struct range {
+	uint32_t first, last;
+};
+
+/* Ascending. Of Unicode 15: controls, formats, separators of lines, fillers, tags. */
+static const struct range unshown[] = {
+	{0x0, 0x8},
+	{0xb, 0x1f},
+	{0x7f, 0x9f},
+	{0xad, 0xad},
+	{0x34f, 0x34f},
+	{0x600, 0x605},
+	{0x61c, 0x61c},
+	{0x6dd, 0x6dd},
+	{0x70f, 0x70f},
+	{0x890, 0x891},
+	{0x8e2, 0x8e2},
+	{0x115f, 0x1160},
+	{0x17b4, 0x17b5},
+	{0x180b, 0x180f},
+	{0x200b, 0x200b},
+	{0x200e, 0x200f},
+	{0x2028, 0x202e},
+	{0x2060, 0x206f},
+	{0x3164, 0x3164},
+	{0xfeff, 0xfeff},
+	{0xffa0, 0xffa0},
+	{0xfff0, 0xfffb},
+	{0xfffe, 0xffff},
+	{0x110bd, 0x110bd},
+	{0x110cd, 0x110cd},
+	{0x13430, 0x1343f},
+	{0x1bca0, 0x1bca3},
+	{0x1d173, 0x1d17a},
+	{0xe0000, 0x10ffff},
+};
+
+/* Marks that stand above and below letters of any script. */
+static const struct range marks[] = {
+	{0x300, 0x36f},
+	{0x483, 0x489},
+	{0x1ab0, 0x1aff},
+	{0x1dc0, 0x1dff},
+	{0x20d0, 0x20ff},
+	{0xfe20, 0xfe2f},
+};
 
 const char kp_text_name_rule[] = "a name has 1 to 64 of the characters A-Z a-z 0-9 . _ + "
 				 "- and starts with a letter "
 				 "or digit";
 
-/* Bytes of the valid character at `at`, or 0. */
-static size_t character(const unsigned char *at, size_t left)
+static bool is_in(const struct range *ranges, size_t count, uint32_t point)
 {
+	for (size_t i = 0; i < count && ranges[i].first <= point; i++)
+		if (point <= ranges[i].last)
+			return true;
+	return false;
+}
+
+bool kp_text_is_shown(uint32_t point)
+{
+	return !is_in(unshown, sizeof(unshown) / sizeof(unshown[0]), point);
+}
+
+size_t kp_text_character(const char *bytes, size_t left, uint32_t *found)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
 	static const struct {
 		uint32_t lowest;
 		unsigned char mask, lead, length;
@@ -39,44 +103,56 @@ static size_t character(const unsigned char *at, size_t left)
 		}
 		bool bad = point < forms[f].lowest || point > 0x10ffff ||
 			   (point >= 0xd800 && point <= 0xdfff);
+		*found = point;
 		return bad ? 0 : forms[f].length;
 	}
 	return 0;
 }
 
-static bool is_control(const unsigned char *at, size_t length)
+/* Each byte of it as \xNN. */
+static size_t print_bytes(const unsigned char *at, size_t n, char piece[PIECE])
 {
-	if (length == 1)
-		return (at[0] < 0x20 && at[0] != '\n' && at[0] != '\t') || at[0] == 0x7f;
-	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		used += (size_t)snprintf(piece + used, PIECE - used, "\\x%02x", at[i]);
+	return used;
+}
+
+/* What stands for the character of n bytes; n 0: for a byte of none. */
+static size_t print_character(
+	const unsigned char *at, size_t n, uint32_t point, bool shown, char piece[PIECE])
+{
+	if (n > 0 && shown) {
+		memcpy(piece, at, n);
+		return n;
+	}
+	if (n == 0 || point < 0xa0)
+		return print_bytes(at, n ? n : 1, piece);
+	return (size_t)snprintf(
+		piece, PIECE, point > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)point);
 }
 
 size_t kp_text_clean_bytes(const char *bytes, size_t length, char *out, size_t size)
 {
-	const unsigned char *at = (const unsigned char *)bytes;
-	const unsigned char *end = at + length;
-	size_t used = 0;
+	const char *end = bytes + length;
+	size_t used = 0, n_marks = 0;
 
 	if (size == 0)
 		return 0;
-	while (at < end) {
-		size_t n = character(at, (size_t)(end - at));
-		char piece[12];
-		size_t m = n;
-		if (n == 0 || is_control(at, n)) {
-			n = n ? n : 1;
-			m = 0;
-			for (size_t i = 0; i < n; i++)
-				m += (size_t)snprintf(
-					piece + m, sizeof(piece) - m, "\\x%02x", at[i]);
-		} else {
-			memcpy(piece, at, n);
-		}
+	for (const char *at = bytes; at < end;) {
+		char piece[PIECE];
+		uint32_t point = 0;
+		size_t n = kp_text_character(at, (size_t)(end - at), &point);
+		bool is_mark = is_in(marks, sizeof(marks) / sizeof(marks[0]), point);
+		n_marks = is_mark ? n_marks + 1 : 0;
+		size_t m = print_character((const unsigned char *)at, n, point,
+			kp_text_is_shown(point) && n_marks <= MARKS_MOST, piece);
 		if (used + m >= size)
 			break;
 		memcpy(out + used, piece, m);
 		used += m;
-		at += n;
+		at += n ? n : 1;
 	}
 	out[used] = '\0';
 	return used;
@@ -131,11 +207,11 @@ int kp_text_compare(const void *a, const void *b)
 
 size_t kp_text_utf8_length(const char *bytes, size_t length)
 {
-	const unsigned char *at = (const unsigned char *)bytes;
 	size_t used = 0;
+	uint32_t point;
 
 	while (used < length) {
-		size_t n = character(at + used, length - used);
+		size_t n = kp_text_character(bytes + used, length - used, &point);
 		if (n == 0)
 			break;
 		used += n;

@@ -5,13 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /*
  * Copies `text` so that it can be shown and put into JSON: valid UTF-8 only,
- * control bytes (C0 but \n and \t, DEL, C1) and bad bytes as \xNN, cut at a whole
- * character. Always terminated; `out` must not overlap `text`. Returns the
- * length written.
+ * control bytes (C0 but \n and \t, DEL, C1) and bad bytes as \xNN, what is not to be
+ * shown as \uNNNN, cut at a whole character. Always terminated; `out` must not overlap
+ * `text`. Returns the length written.
  */
 size_t kp_text_clean(const char *text, char *out, size_t size);
 /* The same for bytes that need not be terminated. */
@@ -46,6 +47,15 @@ int kp_text_compare(const void *a, const void *b);
 
 /* Is it valid UTF-8 (no surrogates, no overlong forms)? */
 bool kp_text_is_utf8(const char *bytes, size_t length);
+/*
+ * May a character be shown as it is? Not a control but \n and \t, nor what puts others in
+ * another order (writing to the left), ends a line, or is seen by nobody: with it a text
+ * reads as what it is not. What joins letters and chooses their form may.
+ */
+bool kp_text_is_shown(uint32_t point);
+/* The bytes of the valid character at the front, and which it is; 0: there is none. */
+size_t kp_text_character(const char *bytes, size_t length, uint32_t *point);
+
 /* How many bytes at the front are. */
 size_t kp_text_utf8_length(const char *bytes, size_t length);
 
