@@ -299,6 +299,12 @@ $(BUILD)/tests/scarce.so: $(BUILD)/obj/tests/scarce/scarce.o
 	$(say) LD $@
 	$(Q)$(CC) -shared -o $@ $< $(SANITIZE)
 tests: $(BUILD)/tests/scarce.so
+# A worker that comes to grief over libraries of certain names.
+$(BUILD)/tests/frail-worker: $(BUILD)/obj/tests/frail/frail.o \
+		$(BUILD)/obj/daemon/worker/main.o $(BUILD)/worker.a $(LIBKPLUG)
+	@mkdir -p $(@D)
+	$(link) -Wl,--wrap=elf_image_open $(WORKER_LIBS)
+tests: $(BUILD)/tests/frail-worker
 # A target of fuzzing, with a main that gives it files, and with libFuzzer.
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/targets/%.o \
 		$(call objects,tests/fuzz/target.c tests/fuzz/replay.c) $(PARTS) $(LIBKPLUG)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From states of the registry to generations. The file is written as a whole, a moment
- * after the first change: a first start with a thousand plugins is a few writes.
+ * after the first change, and the longer that takes the less often: a first start with a
+ * thousand plugins is a few writes.
  */
 #include "daemon/history/history.h"
 
@@ -14,14 +15,21 @@
 #include "daemon/history/history_file.h"
 #include "daemon/options.h"
 #include "daemon/state/state.h"
+#include "lib/base/clock.h"
 #include "lib/base/json.h"
 
-enum { WRITE_MS = 50, DAY_S = 86400 };
+enum {
+	WRITE_MS = 50,
+	CALM_MOST_MS = 2000,
+	CALM_TIMES = 20, /* of what the last text took to make: until the next one */
+	DAY_S = 86400
+};
 
 struct history {
 	struct daemon *daemon;
 	struct chronicles list;
 	uv_timer_t later;
+	int64_t calm_until;
 	bool is_dirty, closing;
 };
 
@@ -41,7 +49,10 @@ static void write_now(struct history *history)
 
 	if (!history->is_dirty || !history->daemon->state)
 		return;
+	int64_t began = kp_clock_ms();
 	char *text = history_print(&history->list, &size);
+	int64_t calm = (kp_clock_ms() - began) * CALM_TIMES;
+	history->calm_until = began + (calm < CALM_MOST_MS ? calm : CALM_MOST_MS);
 	if (!text) {
 		no_memory(history);
 		return;
@@ -57,9 +68,12 @@ static void on_later(uv_timer_t *timer)
 
 static void changed(struct history *history)
 {
+	int64_t calm = history->calm_until - kp_clock_ms();
+
 	history->is_dirty = true;
 	if (!history->closing && !uv_is_active((uv_handle_t *)&history->later))
-		(void)uv_timer_start(&history->later, on_later, WRITE_MS, 0);
+		(void)uv_timer_start(&history->later, on_later,
+			calm > WRITE_MS ? (uint64_t)calm : WRITE_MS, 0);
 }
 
 static const char lost[] =

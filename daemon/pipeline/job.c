@@ -12,7 +12,7 @@
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
 
-enum { FDS_MOST = 3, START_MS = 10000 /* for the launcher to take a job */ };
+enum { START_MS = 10000 /* for the launcher to take a job */ };
 
 static void job_free(struct pool_job *job)
 {
@@ -28,7 +28,7 @@ static void job_free(struct pool_job *job)
 static int copy_fds(struct pool_job *job, const struct pool_request *request)
 {
 	job->request.n_fds = 0;
-	for (size_t i = 0; i < request->n_fds && i < FDS_MOST; i++) {
+	for (size_t i = 0; i < request->n_fds && i < POOL_FDS_MOST; i++) {
 		int fd = fcntl(request->fds[i], F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
 			return -1;

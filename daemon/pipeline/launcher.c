@@ -16,11 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/worker/packet.h"
 #include "lib/base/file.h"
 #include "lib/base/owned.h"
 #include "lib/protocol/send.h"
 
-enum { CHILD_SOCKET = 3, PACKET_MOST = 1024, PASSED_MOST = 6 };
+enum { CHILD_SOCKET = 3, PACKET_MOST = 1024 };
 
 struct launcher {
 	pid_t pid;
@@ -246,14 +247,15 @@ static int make_text(const struct launcher_job *job)
 int launcher_run(
 	struct launcher *launcher, const struct launcher_job *job, struct kp_diag *diag)
 {
-	int fds[PASSED_MOST] = {-1, job->report, job->output};
+	int fds[PACKET_FDS] = {-1, job->report, job->output};
 	owned_fd text = make_text(job);
 	if (text < 0)
 		return kp_diag_set(diag, "launcher_failed", NULL,
 			"cannot pass a job to the launcher: %s", strerror(errno));
 	fds[0] = text;
-	memcpy(fds + 3, job->fds, job->n_fds * sizeof(int));
-	if (send_packet(launcher, "run", job->id, fds, 3 + job->n_fds) == 0)
+	memcpy(fds + PACKET_FDS_LEAST, job->fds, job->n_fds * sizeof(int));
+	if (send_packet(launcher, "run", job->id, fds, PACKET_FDS_LEAST + job->n_fds) ==
+		0)
 		return 0;
 	kp_diag_set(diag, "launcher_failed", NULL, "the launcher does not take jobs: %s",
 		strerror(errno));

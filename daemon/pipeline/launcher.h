@@ -33,7 +33,7 @@ struct launcher_job {
 	size_t size;
 	int report, output; /* write ends */
 	const int *fds;
-	size_t n_fds; /* at most 3 */
+	size_t n_fds; /* at most PROCESS_FDS_MOST */
 };
 
 /*

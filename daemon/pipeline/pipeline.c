@@ -14,7 +14,7 @@
 
 enum {
 	WIDTH = 2,	 /* of libuv's four threads */
-	BEGUN_MOST = 32, /* ways: each has files open, and what it has found out so far */
+	BEGUN_MOST = 64, /* ways: each has files open, and what it has found out so far */
 };
 
 /* ---- what ways need ------------------------------------------------------------ */
@@ -37,6 +37,11 @@ struct cache *pipeline_cache(struct pipeline *pipeline)
 struct pool *pipeline_pool(const struct pipeline *pipeline)
 {
 	return pipeline->pool;
+}
+
+struct batches *pipeline_batches(struct pipeline *pipeline)
+{
+	return &pipeline->batches;
 }
 
 struct suspects *pipeline_suspects(const struct pipeline *pipeline)
@@ -303,6 +308,7 @@ struct pipeline *pipeline_new(uv_loop_t *loop, struct pool *pool,
 	pipeline->opening.pipeline = pipeline;
 	lane_init(&pipeline->lane, loop, WIDTH);
 	ways_init(&pipeline->ways);
+	batches_init(&pipeline->batches, pool);
 	if (copy_settings(pipeline, options) < 0 || cache_init(&pipeline->cache) < 0 ||
 		cache_save_init(&pipeline->save, &pipeline->lane, &pipeline->cache,
 			pipeline->settings.cache_dir, saved, pipeline) < 0) {

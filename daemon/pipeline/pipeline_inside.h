@@ -4,6 +4,7 @@
 #ifndef KP_DAEMON_PIPELINE_INSIDE_H
 #define KP_DAEMON_PIPELINE_INSIDE_H
 
+#include "daemon/pipeline/batch.h"
 #include "daemon/pipeline/lane.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/suspects.h"
@@ -24,6 +25,7 @@ struct opening {
 struct pipeline {
 	uv_loop_t *loop;
 	struct pool *pool;
+	struct batches batches;
 	struct pipeline_options settings; /* its texts are owned */
 	pipeline_done_fn *done;
 	void *context;

@@ -12,10 +12,13 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "daemon/worker/process.h"
 #include "lib/plugin/supervisor.h"
 
 struct pool;
 struct pool_job;
+
+enum { POOL_FDS_MOST = PROCESS_FDS_MOST }; /* that a job takes along */
 
 struct pool_options {
 	const char *worker; /* path of plugin-worker */
@@ -31,13 +34,13 @@ struct pool *pool_new(uv_loop_t *loop, const struct pool_options *options);
 
 /*
  * What to run. `job` is the worker's job object ("kind": identify, probe, bench,
- * ...; lib/plugin/supervisor.h). Up to 3 descriptors are passed by duplication; the
+ * ...; lib/plugin/supervisor.h). Descriptors are passed by duplication; the
  * caller keeps its own. on_line gets each report line as it comes, on_end once:
  * the result, or cancelled. Both in the loop thread.
  */
 struct pool_request {
 	json_t *job;
-	int fds[3];
+	int fds[POOL_FDS_MOST];
 	size_t n_fds;
 	unsigned timeout_ms;
 	bool identifies; /* no code of a plugin runs: lib/plugin/report.h */

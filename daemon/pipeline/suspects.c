@@ -14,7 +14,8 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 
-enum { HELD_MOST = 64 };
+/* While so many are being probed, who asks waits: many are marked by one write. */
+enum { HELD_MOST = 64, HELD_ENOUGH = 16 };
 static const char file_name[] = "probes.json";
 
 TAILQ_HEAD(permits, permit);
@@ -128,6 +129,8 @@ static void admit_asked(struct suspects *suspects)
 {
 	struct permit *permit;
 
+	if (suspects->n_held >= HELD_ENOUGH)
+		return;
 	while (!suspects->alone && suspects->n_held < HELD_MOST &&
 		(permit = TAILQ_FIRST(&suspects->asked))) {
 		TAILQ_REMOVE(&suspects->asked, permit, link);

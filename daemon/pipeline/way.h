@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
+#include "daemon/pipeline/batch.h"
 #include "daemon/pipeline/lane.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/suspects.h"
@@ -32,6 +33,7 @@ struct way {
 	struct lane_job job;
 	uv_timer_t settle;
 	struct pool_job *worker;
+	struct batch_item *asked;
 
 	/* What the cache knows: borrowed from `known`, a reference. */
 	json_t *known;
@@ -132,6 +134,7 @@ struct store *pipeline_store(const struct pipeline *pipeline);
 const struct kp_diag *pipeline_store_diag(const struct pipeline *pipeline);
 struct cache *pipeline_cache(struct pipeline *pipeline);
 struct pool *pipeline_pool(const struct pipeline *pipeline);
+struct batches *pipeline_batches(struct pipeline *pipeline);
 struct lane *pipeline_lane(struct pipeline *pipeline);
 uv_loop_t *pipeline_loop(const struct pipeline *pipeline);
 const struct pipeline_options *pipeline_settings(const struct pipeline *pipeline);

@@ -28,6 +28,11 @@ static void fail(struct way *way, const char *code, const char *message)
 	way_finish(way);
 }
 
+static void fail_to_ask(struct way *way)
+{
+	fail(way, "no_memory", "no worker could be asked: memory is exhausted");
+}
+
 /* Takes request->job, NULL when memory is exhausted. */
 static void submit(struct way *way, struct pool_request *request)
 {
@@ -36,7 +41,7 @@ static void submit(struct way *way, struct pool_request *request)
 		request->job ? pool_submit(pipeline_pool(way->pipeline), request) : NULL;
 	json_decref(request->job);
 	if (!way->worker)
-		fail(way, "no_memory", "no worker could be asked: memory is exhausted");
+		fail_to_ask(way);
 }
 
 /* True when the question is asked again. */
@@ -104,6 +109,7 @@ static void identify_end(void *context, const struct kp_worker_result *result)
 	struct way *way = context;
 
 	way->worker = NULL;
+	way->asked = NULL;
 	if (way_is_over(way))
 		return;
 	enum kp_finding_end end = kp_finding_identified(finding_of(way), result, now_s());
@@ -128,21 +134,44 @@ static unsigned identify_timeout(const struct way *way)
 						      : IDENTIFY_MS;
 }
 
-void way_ask_of_copy(struct way *way, size_t file, struct pool_request *request)
+/* -1: the way has ended. */
+static int open_copy(struct way *way, size_t file, struct pool_request *request)
 {
 	int fd = draft_open(way->draft, file, &way->diag);
 
 	if (fd < 0) {
 		json_decref(request->job);
 		fail(way, way->diag.code, way->diag.message);
-		return;
+		return -1;
 	}
 	request->fds[0] = fd;
 	request->n_fds = 1;
 	request->timeout_ms = identify_timeout(way);
 	request->identifies = true;
+	return 0;
+}
+
+void way_ask_of_copy(struct way *way, size_t file, struct pool_request *request)
+{
+	if (open_copy(way, file, request) < 0)
+		return;
 	submit(way, request);
-	kp_file_close(&fd);
+	kp_file_close(&request->fds[0]);
+}
+
+/* Beside others, where it takes no longer than they do. */
+static void ask_beside_others(struct way *way, size_t file, struct pool_request *request)
+{
+	if (open_copy(way, file, request) < 0)
+		return;
+	request->context = way;
+	if (request->job)
+		way->asked = batches_submit(pipeline_batches(way->pipeline), request);
+	else
+		kp_file_close(&request->fds[0]);
+	json_decref(request->job);
+	if (!way->asked)
+		fail_to_ask(way);
 }
 
 void way_ask_again(struct way *way, void (*again)(struct way *way))
@@ -152,16 +181,20 @@ void way_ask_again(struct way *way, void (*again)(struct way *way))
 
 void way_identify(struct way *way)
 {
-	const struct draft_file *file = draft_file(way->draft, way->identified);
+	size_t i = way->identified;
+	const struct draft_file *file = draft_file(way->draft, i);
+	struct pool_request request = {
+		.job = json_pack("{s:s, s:s, s:b}", "kind", "identify", "file",
+			file->from, "part", !is_library(way)),
+		.on_line = take_identity,
+		.on_end = identify_end,
+	};
 
 	kp_finding_begin(finding_of(way));
-	way_ask_of_copy(way, way->identified,
-		&(struct pool_request){
-			.job = json_pack("{s:s, s:s, s:b}", "kind", "identify", "file",
-				file->from, "part", !is_library(way)),
-			.on_line = take_identity,
-			.on_end = identify_end,
-		});
+	if (file->size <= BATCH_BYTES && way->lost == 0)
+		ask_beside_others(way, i, &request);
+	else
+		way_ask_of_copy(way, i, &request);
 }
 
 /* ---- probe --------------------------------------------------------------------- */

@@ -119,6 +119,8 @@ void way_cancel(struct way *way)
 	way->closing = true;
 	if (way->worker) {
 		pool_cancel(way->worker);
+	} else if (way->asked) {
+		batches_cancel(way->asked);
 	} else if (uv_is_active((uv_handle_t *)&way->settle)) {
 		(void)uv_timer_stop(&way->settle);
 		leave(way);

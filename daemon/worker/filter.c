@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/worker/calls.h"
@@ -95,22 +96,12 @@ int filter_read(int fd, struct filter *filter, struct kp_diag *diag)
 	return read_code(own, filter, diag);
 }
 
-static int export(scmp_filter_ctx context, struct filter *filter, struct kp_diag *diag)
-{
-	owned_fd fd = memfd_create("kplug-filter", MFD_CLOEXEC);
-	int error = fd < 0 ? -errno : seccomp_export_bpf(context, fd);
-
-	if (error)
-		return failed(diag, "its filter cannot be made", -error);
-	return read_code(fd, filter, diag);
-}
-
-int filter_make(bool spares, struct filter *filter, struct kp_diag *diag)
+/* An error number; the program is what it has written. */
+static int print(bool spares, int fd)
 {
 	scmp_filter_ctx context = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	int error = context ? 0 : -ENOMEM;
 
-	*filter = (struct filter){0};
 	/* Most calls are found in a few steps, so that what is measured stays so. */
 	if (!error)
 		error = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
@@ -119,12 +110,38 @@ int filter_make(bool spares, struct filter *filter, struct kp_diag *diag)
 			context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (!error)
 		error = add_all(context, spares);
-	int result = error ? failed(diag, "a rule of its filter was refused", -error)
-			   : export(context, filter, diag);
+	if (!error)
+		error = seccomp_export_bpf(context, fd);
 	seccomp_release(context);
-	if (result < 0)
-		filter_finish(filter);
-	return result;
+	return -error;
+}
+
+/*
+ * libseccomp leaves a heap of many small holes, which every worker would go through and
+ * so have copied: a process of its own has it.
+ */
+static int print_apart(bool spares, int fd)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(print(spares, fd));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+}
+
+int filter_make(bool spares, struct filter *filter, struct kp_diag *diag)
+{
+	owned_fd fd = memfd_create("kplug-filter", MFD_CLOEXEC);
+
+	*filter = (struct filter){0};
+	if (fd < 0)
+		return failed(diag, "its filter cannot be made", errno);
+	int error = print_apart(spares, fd);
+	return error ? failed(diag, "its filter cannot be made", error)
+		     : read_code(fd, filter, diag);
 }
 
 void filter_finish(struct filter *filter)

@@ -23,7 +23,7 @@ enum { TEXT = 256, PATH = 1024, OBJECT = 64 };
 struct hygiene {
 	struct kp_floats floats;
 	char locale[TEXT], directory[PATH];
-	struct sigaction actions[NSIG];
+	void (*handlers[NSIG])(int);
 	sigset_t blocked;
 	size_t threads, descriptors;
 	mode_t mask;
@@ -47,20 +47,48 @@ static size_t count_entries(const char *path)
 	return count;
 }
 
+/* A directory of directories has a link of each. */
+static size_t count_threads(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/task", &st) == 0 && st.st_nlink > 2 ? st.st_nlink - 2 : 0;
+}
+
+/* Since Linux 6.2 it says so by its size. */
+static size_t count_descriptors(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/fd", &st) == 0 && st.st_size > 0
+		       ? (size_t)st.st_size
+		       : count_entries("/proc/self/fd");
+}
+
 static char *copy_environment(void)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	size_t size = 1;
 
-	if (!out)
-		return NULL;
 	for (char **at = environ; at && *at; at++)
-		(void)fprintf(out, "%s\n", *at);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+		size += strlen(*at) + 1;
+	char *text = malloc(size);
+	char *end = text;
+	for (char **at = environ; text && at && *at; at++) {
+		end = stpcpy(end, *at);
+		*end++ = '\n';
+	}
+	if (text)
+		*end = '\0';
+	return text;
+}
+
+static void take_handlers(struct hygiene *now)
+{
+	struct sigaction action;
+
+	for (int i = 1; i < NSIG; i++)
+		if (sigaction(i, NULL, &action) == 0)
+			now->handlers[i] = action.sa_handler;
 }
 
 static int take(struct hygiene *now)
@@ -72,11 +100,10 @@ static int take(struct hygiene *now)
 	(void)snprintf(now->locale, sizeof(now->locale), "%s", locale ? locale : "");
 	if (!getcwd(now->directory, sizeof(now->directory)))
 		(void)snprintf(now->directory, sizeof(now->directory), "?");
-	for (int i = 1; i < NSIG; i++)
-		(void)sigaction(i, NULL, &now->actions[i]);
+	take_handlers(now);
 	(void)sigprocmask(SIG_BLOCK, NULL, &now->blocked);
-	now->threads = count_entries("/proc/self/task");
-	now->descriptors = count_entries("/proc/self/fd");
+	now->threads = count_threads();
+	now->descriptors = count_descriptors();
 	now->mask = umask(0);
 	(void)umask(now->mask);
 	(void)sched_getaffinity(0, sizeof(now->processors), &now->processors);
@@ -161,7 +188,7 @@ static void compare_signals(const struct comparison *c)
 	for (int i = 1; i < NSIG; i++) {
 		const char *name = sigabbrev_np(i);
 		char object[OBJECT];
-		if (c->before->actions[i].sa_handler == c->now->actions[i].sa_handler)
+		if (c->before->handlers[i] == c->now->handlers[i])
 			continue;
 		if (name)
 			(void)snprintf(object, sizeof(object), "SIG%s", name);

@@ -20,6 +20,7 @@
 #include "daemon/worker/report.h"
 #include "daemon/worker/search.h"
 #include "lib/base/build.h"
+#include "lib/base/clock.h"
 #include "lib/base/version.h"
 #include "lib/base/json.h"
 #include "lib/plugin/note.h"
@@ -290,21 +291,50 @@ static void subject_finish(struct subject *subject)
 	elf_image_finish(&subject->image);
 }
 
-static int run(
-	const struct report *report, const json_t *job, const int *fds, size_t n_fds)
+/* ---- the job --------------------------------------------------------------------- */
+
+/* A file of a job, which may be the job itself. */
+static void look_at(const struct report *report, const json_t *file, int fd)
 {
 	struct subject subject = {.report = report};
 	struct kp_diag diag;
-	subject.is_part = json_is_true(json_object_get(job, "part"));
-	subject.file = json_string_value(json_object_get(job, "file"));
+
+	subject.is_part = json_is_true(json_object_get(file, "part"));
+	subject.file = json_string_value(json_object_get(file, "file"));
 	report_stage(report, "identify");
-	if (!subject.file || n_fds < 1) {
+	if (!subject.file || fd < 0) {
 		kp_diag_set(&diag, "bad_job", NULL, "the job names no library");
 		report_failed(report, "failed", &diag);
-	} else if (identify(&subject, fds[0], &diag) < 0) {
+	} else if (identify(&subject, fd, &diag) < 0) {
 		report_failed(report, "rejected", &diag);
 	}
 	subject_finish(&subject);
+}
+
+static void look_at_many(
+	const struct report *report, const json_t *files, const int *fds, size_t n_fds)
+{
+	size_t i;
+	json_t *file;
+
+	json_array_foreach (files, i, file) {
+		double began = kp_clock_s();
+		report_line(report, json_pack("{s:I}", "begin", (json_int_t)i));
+		look_at(report, file, i < n_fds ? fds[i] : -1);
+		report_line(report,
+			json_pack("{s:f}", "took_ms", (kp_clock_s() - began) * 1e3));
+	}
+}
+
+static int run(
+	const struct report *report, const json_t *job, const int *fds, size_t n_fds)
+{
+	const json_t *files = json_object_get(job, "files");
+
+	if (files)
+		look_at_many(report, files, fds, n_fds);
+	else
+		look_at(report, job, n_fds > 0 ? fds[0] : -1);
 	report_end(report);
 	return EXIT_SUCCESS;
 }

@@ -17,25 +17,30 @@
 #include "lib/platform/cpu.h"
 #include "lib/plugin/abi.h"
 
-/* Where the plugin's own dlopen would look. */
+/* Where the plugin's own dlopen would look: found out when somebody asks. */
 struct places {
+	const char *stored;
+	bool known;
 	json_t *facts;
 	char origin[4096];
 	struct search_path path;
 };
 
 /* A library that cannot be read any more fails when it is loaded. */
-static void find_places(const char *stored, struct places *places)
+static const struct search_path *path_of(struct places *places)
 {
 	struct elf_image image;
-	__attribute__((cleanup(kp_file_close))) int fd =
-		kp_file_open(AT_FDCWD, stored, NULL, NULL);
-	*places = (struct places){0};
+	__attribute__((cleanup(kp_file_close))) int fd = -1;
+
+	if (places->known)
+		return &places->path;
+	places->known = true;
 	places->path.origin =
-		search_directory(stored, places->origin, sizeof(places->origin));
+		search_directory(places->stored, places->origin, sizeof(places->origin));
+	fd = kp_file_open(AT_FDCWD, places->stored, NULL, NULL);
 	if (fd < 0)
-		return;
-	if (elf_image_open(fd, stored, &image, NULL) == 0) {
+		return &places->path;
+	if (elf_image_open(fd, places->stored, &image, NULL) == 0) {
 		places->facts = elf_facts(&image);
 		places->path.rpath = json_object_get(places->facts, "rpath");
 		places->path.runpath = json_object_get(places->facts, "runpath");
@@ -43,6 +48,7 @@ static void find_places(const char *stored, struct places *places)
 		places->path.class = image.header.e_ident[EI_CLASS];
 	}
 	elf_image_finish(&image);
+	return &places->path;
 }
 
 static void answer(const struct report *report, const char *kernel, const char *code,
@@ -56,12 +62,12 @@ static void answer(const struct report *report, const char *kernel, const char *
 }
 
 /* Nothing of the kernel is called when what it opens is not there. */
-static bool has_libraries(const struct report *report, const struct kp_spec *spec,
-	const struct places *places)
+static bool has_libraries(
+	const struct report *report, const struct kp_spec *spec, struct places *places)
 {
 	for (size_t i = 0; i < spec->needs.count; i++) {
 		char text[1024];
-		json_t *found = search_library(&places->path, spec->needs.items[i]);
+		json_t *found = search_library(path_of(places), spec->needs.items[i]);
 		bool there = search_found(found);
 		if (!there)
 			answer(report, spec->name, "missing_library",
@@ -99,7 +105,8 @@ static bool fits_here(const struct kp_capability *capability)
 	return true;
 }
 
-static void ask(const struct report *report, const struct kp_spec *spec,
+/* True where code of the plugin ran for it. */
+static bool ask(const struct report *report, const struct kp_spec *spec,
 	const struct kp_kernel *kernel)
 {
 	const struct kp_device cpu = {KP_SIZED(struct kp_device), .type = KP_DEVICE_CPU};
@@ -109,14 +116,14 @@ static void ask(const struct report *report, const struct kp_spec *spec,
 	char text[sizeof(error.text) + 128];
 	if (!kernel->available || !fits_here(&spec->capability)) {
 		answer(report, spec->name, "", "");
-		return;
+		return false;
 	}
 	kp_error_reset(&error);
 	int raw = kernel->available(on_cpu ? &cpu : NULL, &error);
 	int known = kp_error_settle(&error, raw);
 	if (known == KP_OK) {
 		answer(report, spec->name, "", "");
-		return;
+		return true;
 	}
 	snprintf(text, sizeof(text), "available() returned %s%s%s",
 		kp_status_text(raw, status, sizeof(status)), *error.text ? ": " : "",
@@ -126,28 +133,32 @@ static void ask(const struct report *report, const struct kp_spec *spec,
 			*error.text ? error.text : text);
 	else
 		answer(report, spec->name, "available_failed", text);
+	return true;
 }
 
-static void ask_all(const struct report *report, const struct places *places,
+static bool ask_all(const struct report *report, struct places *places,
 	const struct kp_note *note, const struct loaded *loaded)
 {
+	bool ran = false;
+
 	for (size_t i = 0; i < note->n_kernels; i++) {
 		const struct kp_spec *spec = &note->kernels[i];
 		report_stage(report, "probe kernel %s", spec->name);
 		if (has_libraries(report, spec, places))
-			ask(report, spec, loaded_kernel(loaded, spec->name));
+			ran |= ask(report, spec, loaded_kernel(loaded, spec->name));
 	}
+	return ran;
 }
 
 /* The loader does not say where it looked. */
-static void add_places(struct kp_diag *diag, const struct places *places)
+static void add_places(struct kp_diag *diag, struct places *places)
 {
 	char name[sizeof(diag->object)];
 	char text[sizeof(diag->message) - 32];
 	if (strcmp(diag->code, "missing_library") != 0)
 		return;
 	memcpy(name, diag->object, sizeof(name));
-	json_t *found = search_library(&places->path, name);
+	json_t *found = search_library(path_of(places), name);
 	if (found && !search_found(found))
 		kp_diag_set(diag, "missing_library", name, "cannot be loaded: %s",
 			search_sentence(found, text, sizeof(text)));
@@ -171,14 +182,13 @@ static void probe(
 	const struct report *report, const char *stored, const struct kp_note *note)
 {
 	struct loaded loaded;
-	struct places places;
+	struct places places = {.stored = stored};
 	struct kp_diag diag;
-	find_places(stored, &places);
 	struct hygiene *hygiene = hygiene_take();
 	if (loaded_open(stored, note, &loaded, &diag) == 0) {
 		tell_hygiene(report, hygiene, "loading it");
-		ask_all(report, &places, note, &loaded);
-		tell_hygiene(report, hygiene, "asking its kernels");
+		if (ask_all(report, &places, note, &loaded))
+			tell_hygiene(report, hygiene, "asking its kernels");
 	} else {
 		add_places(&diag, &places);
 		if (*loaded.loader)

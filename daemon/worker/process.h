@@ -12,7 +12,7 @@ enum {
 	PROCESS_JOB = 4,
 	PROCESS_GATE = 5, /* where there is one: sandbox.h */
 	PROCESS_FDS = 6,
-	PROCESS_FDS_MOST = 3,
+	PROCESS_FDS_MOST = 32,
 };
 
 /* All signals do what they do by default; for the launcher, of which workers are. */

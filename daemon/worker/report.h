@@ -43,7 +43,11 @@ struct job_kind {
 		size_t n_fds);
 	int execs, gpu;
 };
-extern const struct job_kind job_identify; /* {"kind","file","part"}; fds: the library */
+/*
+ * {"kind","file","part"}; fds: the library. Or {"kind","files":[{"file","part"}...]}; fds:
+ * theirs; what is said of number i is between {"begin": i} and {"took_ms": t}.
+ */
+extern const struct job_kind job_identify;
 extern const struct job_kind job_probe;	   /* {"kind","stored","note","file"} */
 extern const struct job_kind job_bench;	   /* see measure.c */
 extern const struct job_kind job_devices;  /* {"kind","library","addresses"}; no fds */

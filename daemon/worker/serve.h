@@ -11,7 +11,7 @@ enum { LAUNCHER_SOCKET = 3 };
 /*
  * Serves the SOCK_SEQPACKET socket LAUNCHER_SOCKET until its end; then kills and
  * reaps all workers. Messages are JSON, one a packet:
- *   {"run": id}   with descriptors [job text, report, output, up to 3 of the job]
+ *   {"run": id}   with descriptors [job text, report, output, those of the job]
  *   {"kill": id}
  * and back
  *   {"started": id}, {"ended": id, "status": wait status, "lingered": bool},

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { KP_SEND_FDS = 8 };
+enum { KP_SEND_FDS = 64 };
 
 /*
  * As much as the socket takes now, the descriptors (at most KP_SEND_FDS, they stay the

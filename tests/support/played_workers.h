@@ -69,19 +69,17 @@ static inline void tell_failed(struct pool_job *job, const char *code, const cha
 			  "so it is", "object", "", "state", state));
 }
 
-static inline bool is_part(const struct pool_job *job)
+static inline bool is_part(const json_t *file)
 {
-	const char *file = json_string_value(json_object_get(job->request.job, "file"));
-	return strstr(file, "liby") != NULL;
+	return strstr(json_string_value(json_object_get(file, "file")), "liby") != NULL;
 }
 
-static inline void identify(struct pool_job *job)
+static inline void identify_file(struct pool_job *job, const json_t *file)
 {
 	struct pool *pool = job->pool;
 	pool->identifies++;
-	ck_assert_uint_eq(job->request.n_fds, 1);
-	if (is_part(job)) {
-		ck_assert(json_is_true(json_object_get(job->request.job, "part")));
+	if (is_part(file)) {
+		ck_assert(json_is_true(json_object_get(file, "part")));
 		if (pool->part_failed)
 			tell_failed(job, pool->part_failed, "rejected");
 		else
@@ -95,6 +93,21 @@ static inline void identify(struct pool_job *job)
 	}
 	tell(job, json_pack("{s:o}", "note", json_loads(plain_note, 0, NULL)));
 	tell(job, json_pack("{s:O}", "needs", pool->needs));
+}
+
+static inline void identify(struct pool_job *job)
+{
+	const json_t *files = json_object_get(job->request.job, "files");
+	size_t i;
+	json_t *file;
+	ck_assert_uint_eq(job->request.n_fds, files ? json_array_size(files) : 1);
+	if (!files)
+		identify_file(job, job->request.job);
+	json_array_foreach (files, i, file) {
+		tell(job, json_pack("{s:i}", "begin", (int)i));
+		identify_file(job, file);
+		tell(job, json_pack("{s:f}", "took_ms", 1.0));
+	}
 }
 
 static inline enum kp_worker_end probe(struct pool_job *job)
