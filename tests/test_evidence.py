@@ -6,7 +6,7 @@ import os
 import shutil
 import unittest
 
-from harness import CRASH, EXIT, SANITIZER, Daemon, kernel, make_plugin
+from harness import BUILD, CRASH, EXIT, SANITIZER, Daemon, install, kernel, make_plugin
 
 SEGFAULT = """
 #include <stdio.h>
@@ -89,6 +89,33 @@ class Kept(Case):
         self.start()
         evidence = self.info("k")["evidence"]
         self.assertEqual(evidence["stage"], "probe kernel square")
+
+    @unittest.skipIf(SANITIZER, "a sanitizer has handlers of its own")
+    def test_t24_what_falls_before_any_constructor_is_told_as_during_relocation(self):
+        rows = {
+            "crash_in_ifunc": ("SIGSEGV", None),
+            "abort_in_ifunc": ("SIGABRT", None),
+            "recursion_in_ifunc": ("SIGSEGV", None),
+            "exit_0_in_ifunc": (None, 0),
+            "hang_in_ifunc": ("SIGKILL", None),
+        }
+        for name in rows:
+            path = os.path.join(BUILD, "tests", "fixtures", f"{name}.so")
+            shutil.copy(path, self.daemon.library_path(name) + ".new")
+            install(self.daemon.library_path(name))
+            self.daemon.manifest(name, timeout_ms=500)
+        self.start()
+        for name, (number, status) in rows.items():
+            with self.subTest(name=name):
+                plugin = self.info(name)
+                evidence = plugin["evidence"]
+                self.assertEqual(evidence["stage"], "relocation")
+                self.assertEqual((evidence["signal"], evidence["exit"]), (number, status))
+                self.assertIn("relocation", plugin["reason"]["message"])
+                self.assertIn("relocation", self.daemon.ctl("info", name).stdout)
+                self.assertIn("relocation", self.daemon.ctl("logs", name).stdout)
+                if number:
+                    self.assertIn(f"/{name}.so", evidence["backtrace"])
 
     def test_t22_what_the_loader_said_is_kept(self):
         self.daemon.add("absent", before=ABSENT)

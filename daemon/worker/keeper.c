@@ -15,13 +15,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/worker/backtrace.h"
 #include "daemon/worker/job.h"
 #include "daemon/worker/kin.h"
 #include "daemon/worker/packet.h"
 #include "daemon/worker/sandbox.h"
 #include "daemon/worker/watch.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+
+enum { ANSWER_MS = 200 }; /* for where it is, before it is killed */
 
 static const int watched[] = {SIGCHLD, SIGTERM};
 
@@ -41,7 +45,8 @@ struct keeper {
 	int socket, jobs, signals;
 	const struct sandbox *sandbox;
 	struct watch watch;
-	int64_t id; /* of the job */
+	int64_t id;	  /* of the job */
+	int64_t asked_ms; /* when the worker was asked where it is, or 0 */
 };
 
 static void tell_refused(const struct keeper *keeper, const struct watch_news *news)
@@ -119,15 +124,51 @@ static void look_at_refused(struct keeper *keeper, pid_t worker, short events)
 		kill_worker(worker);
 }
 
+/* Does the worker tell where it is before it ends? */
+static bool can_be_asked(pid_t worker)
+{
+	char name[64], line[256];
+	unsigned long long caught = 0;
+	(void)snprintf(name, sizeof(name), "/proc/%d/status", (int)worker);
+	FILE *file = fopen(name, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, "SigCgt:", 7) == 0)
+			caught = strtoull(line + 7, NULL, 16);
+	(void)fclose(file);
+	return caught >> (BACKTRACE_ASKED - 1) & 1;
+}
+
+/* Its time is up: it may say where it is. Without a launcher nobody would hear it. */
+static void end_worker(struct keeper *keeper, pid_t worker)
+{
+	if (!keeper->asked_ms && getppid() == keeper->launcher && can_be_asked(worker) &&
+		kill(worker, BACKTRACE_ASKED) == 0)
+		keeper->asked_ms = kp_clock_ms();
+	else
+		kill_worker(worker);
+}
+
+/* Until the answer must be there; -1: nothing was asked. */
+static int patience(const struct keeper *keeper)
+{
+	int64_t left = keeper->asked_ms + ANSWER_MS - kp_clock_ms();
+	if (!keeper->asked_ms)
+		return -1;
+	return left > 0 ? (int)left : 0;
+}
+
 static int wait_for(struct keeper *keeper, pid_t worker)
 {
 	int status = 0;
+	keeper->asked_ms = 0;
 	while (!is_dead(worker)) {
 		struct pollfd ready[] = {{.fd = keeper->signals, .events = POLLIN},
 			{.fd = watch_fd(&keeper->watch), .events = POLLIN}};
-		(void)poll(ready, 2, -1);
-		if (told_to_kill(keeper->signals))
-			kill_worker(worker);
+		(void)poll(ready, 2, patience(keeper));
+		if (told_to_kill(keeper->signals) || patience(keeper) == 0)
+			end_worker(keeper, worker);
 		if (ready[1].revents)
 			look_at_refused(keeper, worker, ready[1].revents);
 	}
@@ -165,7 +206,7 @@ _Noreturn void keeper_run(
 	struct packet job;
 	int got;
 	int signals = process_signals(watched, 2);
-	struct keeper keeper = {launcher, socket, jobs, signals, sandbox, {0}, 0};
+	struct keeper keeper = {launcher, socket, jobs, signals, sandbox, {0}, 0, 0};
 	if (signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
 		prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != launcher)
 		_exit(EXIT_FAILURE);

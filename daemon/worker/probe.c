@@ -185,7 +185,10 @@ static void probe(
 	struct places places = {.stored = stored};
 	struct kp_diag diag;
 	struct hygiene *hygiene = hygiene_take();
-	if (loaded_open(stored, note, &loaded, &diag) == 0) {
+	backtrace_while_loading(true);
+	int failed = loaded_open(stored, note, &loaded, &diag);
+	backtrace_while_loading(false);
+	if (!failed) {
 		tell_hygiene(report, hygiene, "loading it");
 		if (ask_all(report, &places, note, &loaded))
 			tell_hygiene(report, hygiene, "asking its kernels");
@@ -210,7 +213,7 @@ static int run(
 	(void)fds;
 	(void)n_fds;
 	report_stage(report, "load");
-	backtrace_on_crash();
+	backtrace_on_end(report);
 	if (!stored) {
 		kp_diag_set(&diag, "bad_job", NULL, "the job names no stored library");
 		report_failed(report, "failed", &diag);

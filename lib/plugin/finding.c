@@ -12,6 +12,8 @@
 #include "lib/plugin/spec.h"
 
 enum { WARNINGS_MOST = 256, MESSAGE = 1024 };
+/* Of kp_finding.stages: none can follow. */
+static const size_t RELOCATED = SIZE_MAX;
 
 /* A code is matched by tools: whatever is none, or too long, says only that it failed. */
 static const char *code_or(const char *code, size_t size, const char *otherwise)
@@ -163,11 +165,19 @@ static void garbled(struct kp_finding *finding, const char *what, const char *na
 		*expected ? expected : "the end");
 }
 
-/* "load", then one for each kernel, before its answer. */
+/*
+ * "load", then one for each kernel, before its answer. A worker that ends while the
+ * library is relocated says so, and nothing after it.
+ */
 static void take_stage(struct kp_finding *finding, const char *stage)
 {
 	static const char probe[] = "probe kernel ";
 	const char *expected = due(finding->verdict);
+
+	if (finding->stages == 1 && strcmp(stage, "relocation") == 0) {
+		finding->stages = RELOCATED;
+		return;
+	}
 	bool good = finding->stages == 0
 			    ? strcmp(stage, "load") == 0
 			    : finding->stages == finding->verdict->n_kernels + 1 &&

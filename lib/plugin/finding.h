@@ -45,7 +45,8 @@ void kp_finding_identify(struct kp_finding *finding, const json_t *line);
 /*
  * Lines of a probe, whose plugin has been identified: stage, kernel, loader, warnings,
  * failed. First the stage "load", then for each kernel of the note, in its order,
- * the stage "probe kernel NAME" and its answer: anything else is garbled.
+ * the stage "probe kernel NAME" and its answer: anything else is garbled. A load that
+ * ends before any constructor may say the stage "relocation" last.
  */
 void kp_finding_probe(struct kp_finding *finding, const json_t *line);
 

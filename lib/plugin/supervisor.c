@@ -42,6 +42,7 @@ static const struct stage_codes {
 	const char *word, *exited, *timed_out;
 } stages[] = {
 	{"load", "exited_during_load", "probe_timeout"},
+	{"relocation", "exited_during_load", "probe_timeout"},
 	{"probe", "exited_during_probe", "probe_timeout"},
 	{"identify", "exited_during_identify", "identify_timeout"},
 	{"bench", "exited_during_bench", "bench_timeout"},
