@@ -150,7 +150,8 @@ static void put_text(const struct check *check)
 {
 	const struct output *output = &check->session->output;
 	char counts[FINDINGS_COUNTS];
-	findings_put(output, &check->lint);
+	findings_put(output, &check->lint,
+		arguments_has(&check->session->arguments, "strict"));
 	output_remark(output,
 		"%s; checked: manifests %zu, notes %zu, families %zu, libraries %zu",
 		findings_counts(&check->lint, counts), check->counts[CHECK_MANIFEST],
@@ -204,6 +205,14 @@ static int put_codes(const struct session *session)
 
 /* ---- the command ----------------------------------------------------------------- */
 
+/* What loading changes of a process is among the warnings that count with --strict. */
+static bool is_probing(const struct arguments *arguments)
+{
+	return arguments_has(arguments, "probe") ||
+	       (arguments_has(arguments, "strict") &&
+		       !arguments_has(arguments, "no-probe"));
+}
+
 static int run_check(struct check *check)
 {
 	int status = collect(check);
@@ -211,7 +220,7 @@ static int run_check(struct check *check)
 		return status;
 	check_files_read(&check->files, &check->lint);
 	look(check);
-	if (arguments_has(&check->session->arguments, "probe"))
+	if (is_probing(&check->session->arguments))
 		status = check_probe(check);
 	if (status != KP_EXIT_OK)
 		return status;
@@ -232,13 +241,16 @@ static int run(struct session *session)
 	if (session->output.json && arguments_has(arguments, "sarif"))
 		return output_refuse(&session->output, "usage", "sarif",
 			"--json and --sarif are two forms of one answer: choose one");
+	if (arguments_has(arguments, "probe") && arguments_has(arguments, "no-probe"))
+		return output_refuse(&session->output, "usage", "no-probe",
+			"--probe and --no-probe contradict each other: choose one");
 	int status = run_check(&check);
 	check_finish(&check);
 	return status;
 }
 
 static const struct option options[] = {
-	{"strict", NULL, "warnings count, too", false},
+	{"strict", NULL, "warnings count, too; implies --probe", false},
 	{"sarif", NULL, "print SARIF 2.1.0, as code hosts and editors read it", false},
 	{"plugin-dir", "DIR", "where libraries without a path are", true},
 	{"families-dir", "DIR", "families to hold notes against, instead of kplug's own",
@@ -246,6 +258,7 @@ static const struct option options[] = {
 	{"probe", NULL,
 		"also load the libraries, in workers of a plugind of the command's own",
 		false},
+	{"no-probe", NULL, "run nothing of a library, also with --strict", false},
 	{"codes", NULL, "list all codes, what they mean and what to do", false},
 	{NULL, NULL, NULL, false},
 };
@@ -256,7 +269,8 @@ const struct command check_command = {
 	.least = 0,
 	.most = 4096,
 	.summary = "Check manifests, notes, families and libraries, for editors and CI",
-	.help = "Needs no plugind and runs nothing of a library: plugin-worker reads it. "
+	.help = "Needs no plugind. plugin-worker reads libraries; of those to probe code "
+		"is run, confined, and what that changes of its process is told. "
 		"Below a directory all *.json and *.so are looked at, and told apart by "
 		"what is in them. A finding is one line, FILE:LINE:COLUMN: SEVERITY: "
 		"CODE: TEXT, and an indented one with the remedy.\n"

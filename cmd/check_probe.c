@@ -164,10 +164,20 @@ static int ask_private(struct check *check, const char *directory)
 	return status;
 }
 
+static bool is_anything_probed(const struct check *check)
+{
+	for (size_t i = 0; i < check->n_plugins; i++)
+		if (is_probed(check, i))
+			return true;
+	return false;
+}
+
 int check_probe(struct check *check)
 {
 	const char *base = getenv("TMPDIR");
 	char directory[256];
+	if (!is_anything_probed(check))
+		return KP_EXIT_OK;
 	if (!base || base[0] != '/' || strlen(base) > 200)
 		base = "/tmp";
 	(void)snprintf(directory, sizeof(directory), "%s/kplug-check.XXXXXX", base);

@@ -104,7 +104,7 @@ static int put(const struct doctor *doctor)
 		int printed = value ? output_json(value) : output_no_memory(output);
 		return printed == KP_EXIT_OK ? status : printed;
 	}
-	findings_put(output, &doctor->lint);
+	findings_put(output, &doctor->lint, false);
 	output_remark(output, "%s", findings_counts(&doctor->lint, counts));
 	return status;
 }

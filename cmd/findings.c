@@ -36,12 +36,21 @@ static void put_finding(const struct output *output, const json_t *finding)
 	output_line(output, TONE_FAINT, "    %s", field_text(finding, "remedy", ""));
 }
 
-void findings_put(const struct output *output, const struct kp_lint *lint)
+/* Quiet is what makes no difference to the status. */
+static bool is_put(
+	const struct output *output, const json_t *finding, bool warnings_count)
+{
+	return !output->quiet || field_is(finding, "severity", "error") ||
+	       (warnings_count && field_is(finding, "severity", "warning"));
+}
+
+void findings_put(
+	const struct output *output, const struct kp_lint *lint, bool warnings_count)
 {
 	size_t i;
 	json_t *finding;
 	json_array_foreach (lint->findings, i, finding)
-		if (!output->quiet || field_is(finding, "severity", "error"))
+		if (is_put(output, finding, warnings_count))
 			put_finding(output, finding);
 	if (lint->dropped > 0)
 		output_warn(output, "%zu more findings are not shown", lint->dropped);

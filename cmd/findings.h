@@ -12,8 +12,12 @@
 /* KP_EXIT_NO where there is an error, or, with `warnings_count`, a warning. */
 int findings_status(const struct kp_lint *lint, bool warnings_count);
 
-/* A line each, `file:line:column: severity: code: text`, and its remedy below it. */
-void findings_put(const struct output *output, const struct kp_lint *lint);
+/*
+ * A line each, `file:line:column: severity: code: text`, and its remedy below it. With
+ * --quiet errors alone, and what counts like them.
+ */
+void findings_put(
+	const struct output *output, const struct kp_lint *lint, bool warnings_count);
 
 /* {"findings", "counts", "dropped"}; NULL when memory is exhausted. */
 json_t *findings_json(const struct kp_lint *lint);

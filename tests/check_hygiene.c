@@ -55,6 +55,11 @@ static const struct {
 	{"changes_limits", "changes_limits", "loading it changes a limit"},
 	{"leaves_threads", "leaves_threads", "threads running: 1"},
 	{"leaves_descriptors", "leaves_descriptors", "descriptors open: 1"},
+	{"closes_descriptors", "closes_descriptors", "not its own: 1"},
+	{"leaves_handler_of_atexit", "leaves_exit_handlers",
+		"1 by atexit, the last one of leaves_handler_of_atexit.so"},
+	{"leaves_handler_of_on_exit", "leaves_exit_handlers", "1 by on_exit"},
+	{"leaves_handler_of_at_quick_exit", "leaves_exit_handlers", "1 by at_quick_exit"},
 };
 
 START_TEST(t28_each_side_effect_of_loading_is_told_by_its_code)

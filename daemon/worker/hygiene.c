@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/worker/exits.h"
 #include "lib/base/floats.h"
 #include "lib/base/owned.h"
 #include "lib/base/text.h"
@@ -29,6 +30,7 @@ struct hygiene {
 	mode_t mask;
 	cpu_set_t processors;
 	struct rlimit limits[RLIM_NLIMITS];
+	size_t exits[EXITS_KINDS];
 	char *environment; /* "NAME=VALUE\n" each */
 };
 
@@ -109,6 +111,7 @@ static int take(struct hygiene *now)
 	(void)sched_getaffinity(0, sizeof(now->processors), &now->processors);
 	for (int i = 0; i < (int)RLIM_NLIMITS; i++)
 		(void)getrlimit((__rlimit_resource_t)i, &now->limits[i]);
+	exits_count(now->exits);
 	now->environment = copy_environment();
 	return now->environment ? 0 : -1;
 }
@@ -215,6 +218,10 @@ static void compare_counts(const struct comparison *c)
 		differ(c, "leaves_descriptors", "descriptors",
 			"leaves descriptors open: %zu",
 			c->now->descriptors - c->before->descriptors);
+	if (c->now->descriptors < c->before->descriptors)
+		differ(c, "closes_descriptors", "descriptors",
+			"closes descriptors that are not its own: %zu",
+			c->before->descriptors - c->now->descriptors);
 }
 
 static void compare_bounds(const struct comparison *c)
@@ -233,6 +240,22 @@ static void compare_bounds(const struct comparison *c)
 		}
 }
 
+static void compare_exits(const struct comparison *c)
+{
+	for (int i = 0; i < EXITS_KINDS; i++) {
+		const char *name = exits_name((enum exits_kind)i);
+		char library[OBJECT];
+		if (c->now->exits[i] == c->before->exits[i])
+			continue;
+		exits_last((enum exits_kind)i, library, sizeof(library));
+		differ(c, "leaves_exit_handlers", name,
+			"leaves functions to be called when the process ends: %zu by %s, "
+			"the last one of %s",
+			c->now->exits[i] - c->before->exits[i], name,
+			*library ? library : "no file");
+	}
+}
+
 void hygiene_compare(struct hygiene *before, const char *when, json_t *warnings)
 {
 	struct hygiene *now = hygiene_take();
@@ -245,6 +268,7 @@ void hygiene_compare(struct hygiene *before, const char *when, json_t *warnings)
 	compare_signals(&c);
 	compare_counts(&c);
 	compare_bounds(&c);
+	compare_exits(&c);
 	free(before->environment);
 	*before = *now;
 	free(now);

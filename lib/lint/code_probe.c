@@ -4,6 +4,17 @@
 #include "lib/lint/code.h"
 
 static const struct kp_code rows[] = {
+	{"available_failed", KP_SEVERITY_ERROR,
+		"A kernel was asked whether it is available, and failed.",
+		"Return KP_UNAVAILABLE where it cannot run here, and say why."},
+	{"bad_entry_name", KP_SEVERITY_ERROR,
+		"An entry of the code has no name, or one that no kernel may "
+		"have.",
+		"Give it the name of its kernel in the note."},
+	{"bad_struct_size", KP_SEVERITY_ERROR,
+		"A struct of the code is smaller than any version of the ABI has "
+		"it.",
+		"Begin it with KP_SIZED, and compile it with this header."},
 	{"changes_affinity", KP_SEVERITY_WARNING,
 		"The library changes on which processors the thread may run.",
 		"Bind threads of your own, or none."},
@@ -33,19 +44,93 @@ static const struct kp_code rows[] = {
 	{"changes_umask", KP_SEVERITY_WARNING,
 		"The library changes the umask of the process.",
 		"Set modes of files with fchmod()."},
+	{"closes_descriptors", KP_SEVERITY_WARNING,
+		"The library closes descriptors that were there before it.",
+		"Close what you have opened, by its number."},
+	{"entries_differ", KP_SEVERITY_ERROR,
+		"Note and code of the library name different kernels.",
+		"Give each kernel of the note an entry of its name, and no "
+		"others."},
+	{"exited_during_identify", KP_SEVERITY_ERROR,
+		"plugin-worker ended while it read the file.",
+		"Is memory short? Else tell us: no file may do that."},
+	{"exited_during_load", KP_SEVERITY_ERROR,
+		"The library ended its process while it was loaded.",
+		"Call exit() in no constructor and no resolver of a function."},
+	{"exited_during_probe", KP_SEVERITY_ERROR,
+		"The library ended its process while its kernels were asked.",
+		"Return from `available`, with KP_UNAVAILABLE where it cannot run "
+		"here."},
+	{"garbled_report", KP_SEVERITY_ERROR,
+		"What plugin-worker told of the file cannot be read: the library "
+		"writes to descriptors that are not its own, or worker and tool "
+		"are of different versions.",
+		"Write to the standard output alone; install kplug whole."},
+	{"identify_timeout", KP_SEVERITY_ERROR,
+		"plugin-worker did not finish reading the file in time.",
+		"Is the file on a slow or hanging file system? Copy it elsewhere."},
+	{"incomplete_report", KP_SEVERITY_ERROR,
+		"The probe ended without an answer for each kernel.",
+		"End no thread and no process of the worker."},
+	{"killed_by_signal", KP_SEVERITY_ERROR,
+		"A signal ended plugin-worker: while the library was loaded or "
+		"asked, by a constructor, a resolver of a function (relocation) "
+		"or `available`.",
+		"Load it under a debugger. Where the file was only read, tell us: "
+		"no file may do that."},
+	{"killed_its_keeper", KP_SEVERITY_ERROR,
+		"The library killed the process that watches over its worker.",
+		"Send signals to nobody."},
+	{"killed_the_launcher", KP_SEVERITY_ERROR,
+		"The library killed the parent of all workers.",
+		"Send signals to nobody."},
 	{"leaves_descriptors", KP_SEVERITY_WARNING,
 		"Descriptors stay open from when the library was loaded or asked.",
 		"Open files in `load` and close them in `unload`."},
+	{"leaves_exit_handlers", KP_SEVERITY_WARNING,
+		"The library has functions of its own called when the process ends, by "
+		"atexit (also for an array of C++ objects), on_exit or at_quick_exit, "
+		"while threads may still be in its kernels.",
+		"Do without, or clean up in `stop`."},
 	{"leaves_threads", KP_SEVERITY_WARNING,
 		"Threads run on from when the library was loaded or asked.",
 		"Start them in `start`, or at the first call."},
+	{"lingering_process", KP_SEVERITY_ERROR, "The library left processes behind.",
+		"Start none."},
+	{"load_failed", KP_SEVERITY_ERROR, "The loader refuses the library.",
+		"Its words say why."},
+	{"missing_pointer", KP_SEVERITY_ERROR,
+		"A function or table that the ABI requires is NULL.", "Set it."},
+	{"missing_symbol", KP_SEVERITY_ERROR,
+		"The loader finds no library that has a symbol which this one "
+		"uses.",
+		"Link the library that has it; look at it with -Wl,-z,defs."},
+	{"missing_version", KP_SEVERITY_ERROR,
+		"A library that this one needs lacks a version of its symbols.",
+		"Build on the oldest system that it shall run on."},
+	{"null_entry", KP_SEVERITY_ERROR, "An entry of the code is NULL.",
+		"Count entries that are there."},
+	{"probe_timeout", KP_SEVERITY_ERROR,
+		"The library was not loaded and asked in time.",
+		"Do what takes long in `load`, or raise timeout_ms in the "
+		"manifest."},
 	{"refused_by_sandbox", KP_SEVERITY_ERROR,
 		"The library made a system call that no plugin has a reason to make.",
 		"Do not use it."},
+	{"sandbox_failed", KP_SEVERITY_ERROR,
+		"A worker could not be confined, and nothing was run in it.",
+		"`pluginctl status` says by what workers are confined; try again."},
 	{"sandbox_refused", KP_SEVERITY_WARNING,
 		"The library made a system call that its worker refuses: an application "
 		"would not refuse it.",
 		"Do without sockets, processes and writing of files."},
+	{"unavailable", KP_SEVERITY_NOTE,
+		"A kernel says that it cannot run on this machine.",
+		"Its words say why; `why` tells people."},
+	{"unknown_entry_kind", KP_SEVERITY_ERROR,
+		"An entry of the code is of a kind that this version does not "
+		"know.",
+		"Use KP_ENTRY_KERNEL."},
 };
 
 const struct kp_code_table kp_codes_of_probe = {rows, KP_COUNT(rows)};
