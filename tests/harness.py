@@ -173,6 +173,13 @@ def wait_until(condition, what, timeout=PATIENCE_S):
         time.sleep(0.01)
 
 
+def let_in(daemon):
+    """Lets other users come to its socket."""
+    above = os.path.dirname(daemon.place)
+    for path in (daemon.place, above):
+        os.chmod(path, os.stat(path).st_mode | 0o011)
+
+
 def children(pid):
     """Processes whose parent is pid, and theirs."""
     found = []

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from harness import PATIENCE_S, Daemon, children, wait_until
+from harness import PATIENCE_S, Daemon, children, let_in, wait_until
 
 OTHER = 65507
 
@@ -77,8 +77,7 @@ class Descriptors(unittest.TestCase):
     def daemon(self):
         daemon = Daemon(system=True, start=False)
         self.addCleanup(daemon.close)
-        os.chmod(daemon.place, 0o711)
-        os.chmod(os.path.dirname(daemon.place), 0o1777)
+        let_in(daemon)
         return daemon.start()
 
     def sender(self, daemon, how, count=1):

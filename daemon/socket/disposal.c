@@ -163,8 +163,8 @@ static void on_timer(uv_timer_t *timer)
 void disposal_take(struct disposal *disposal, int fd)
 {
 	/* From here on nobody can put anything in. */
-	(void)shutdown(fd, SHUT_RDWR);
-	if (wire_drain(fd)) {
+	(void)shutdown(fd, SHUT_RD);
+	if (wire_is_plain(fd)) {
 		(void)close(fd);
 		return;
 	}

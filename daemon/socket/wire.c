@@ -93,13 +93,18 @@ ssize_t wire_receive_plain(int fd, char *space, size_t size)
 	return n > 0 ? look(fd, space, (size_t)n, 0, &barred) : n;
 }
 
-bool wire_drain(int fd)
+/* Each look begins where the one before has ended. */
+bool wire_is_plain(int fd)
 {
 	char space[4096];
+	const int from = 0;
+	bool barred;
 	ssize_t n;
 
+	if (setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) < 0)
+		return false;
 	do
-		n = wire_receive_plain(fd, space, sizeof(space));
-	while (n > 0);
-	return n != WIRE_BARRED;
+		n = look(fd, space, sizeof(space), MSG_PEEK, &barred);
+	while (n > 0 && !barred);
+	return !barred;
 }

@@ -33,9 +33,9 @@ ssize_t wire_receive(int fd, char *space, size_t size, struct wire_fds *fds);
 ssize_t wire_receive_plain(int fd, char *space, size_t size);
 
 /*
- * Reads away what is left in a socket that was shut down. False: a descriptor is in it,
- * and whoever closes the socket closes that.
+ * Is there no descriptor in a socket that was shut down? Whoever closes it closes that,
+ * too. Nothing is read: to a peer that still waits, unread bytes tell what happened.
  */
-bool wire_drain(int fd) __attribute__((warn_unused_result));
+bool wire_is_plain(int fd) __attribute__((warn_unused_result));
 
 #endif
