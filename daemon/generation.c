@@ -40,16 +40,17 @@ bool generation_resume(struct generation *generation, const struct kp_registry *
 }
 
 int generation_overtake(struct generation *generation, struct kp_registry *registry,
-	uint64_t seen, struct kp_diag *diag)
+	uint64_t seen, uint64_t leap, struct kp_diag *diag)
 {
 	uint64_t before = generation->number;
 
 	if (seen < before)
 		return 0;
-	if (seen >= GENERATION_MOST)
+	/* Our own may be seen again, whatever it is. */
+	if (seen > before && (seen - before > leap || seen >= GENERATION_MOST))
 		return kp_diag_set(diag, "bad_generation", "seen",
-			"seen: %llu is no generation of a plugind",
-			(unsigned long long)seen);
+			"seen: %llu is no generation of a plugind: this one is at %llu",
+			(unsigned long long)seen, (unsigned long long)before);
 	generation->number = seen;
 	kp_registry_touch(registry);
 	if (generation_publish(generation, registry, diag) == 0)

@@ -39,11 +39,14 @@ int generation_publish(struct generation *generation, struct kp_registry *regist
 
 /*
  * The same, and higher than `seen`, which processes have seen of a daemon before: none
- * of them takes this one for that. Code bad_generation: too high to be one.
+ * of them takes this one for that. Code bad_generation: too high to be one, or more than
+ * `leap` above: nobody brings numbers to their end for others.
  */
 #define GENERATION_MOST (UINT64_C(1) << 53)
+#define GENERATION_LEAP (UINT64_C(1) << 24) /* on the word of whoever may only look */
 int generation_overtake(struct generation *generation, struct kp_registry *registry,
-	uint64_t seen, struct kp_diag *diag) __attribute__((warn_unused_result));
+	uint64_t seen, uint64_t leap, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 
 /* Takes what the registry restored as published already; false: it has nothing. */
 bool generation_resume(struct generation *generation, const struct kp_registry *registry);

@@ -12,8 +12,10 @@
 #include "lib/family/family.h"
 
 /* Its generation is of another start: ours must differ from all that it has seen. */
-static int overtake(struct daemon *daemon, const json_t *parameters, struct kp_diag *diag)
+static int overtake(struct daemon *daemon, struct call *call, struct kp_diag *diag)
 {
+	const json_t *parameters = call_parameters(call);
+	bool may_leap = call_role(call) >= ROLE_OPERATOR;
 	const char *boot = kp_json_text(parameters, "boot");
 	json_int_t seen = json_integer_value(json_object_get(parameters, "seen"));
 
@@ -27,8 +29,8 @@ static int overtake(struct daemon *daemon, const json_t *parameters, struct kp_d
 		return 0;
 	if (attached_may_overtake(daemon->attached, diag) < 0)
 		return -1;
-	return generation_overtake(
-		&daemon->generation, daemon->registry, (uint64_t)seen, diag);
+	return generation_overtake(&daemon->generation, daemon->registry, (uint64_t)seen,
+		may_leap ? GENERATION_MOST : GENERATION_LEAP, diag);
 }
 
 static void answer_attach(struct daemon *daemon, struct call *call)
@@ -36,7 +38,7 @@ static void answer_attach(struct daemon *daemon, struct call *call)
 	const json_t *parameters = call_parameters(call);
 	struct kp_diag diag;
 
-	if (overtake(daemon, parameters, &diag) < 0 ||
+	if (overtake(daemon, call, &diag) < 0 ||
 		attached_enter(daemon->attached, call, kp_json_text(parameters, "name"),
 			&diag) < 0)
 		call_fail(call, &diag, NULL);
