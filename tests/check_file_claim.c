@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -147,6 +148,67 @@ START_TEST(what_is_claimed_is_not_claimed_again_until_it_is_closed)
 }
 END_TEST
 
+/* A process that may read the file, and locks it; ended by its pipe. */
+static pid_t lock_it(int operation, int *until)
+{
+	int pipes[2], told[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(pipes) | pipe(told), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)close(pipes[1]);
+		int fd = openat(dir, ".file.new", O_RDONLY | O_CLOEXEC);
+		byte = fd >= 0 && flock(fd, operation) == 0;
+		(void)!write(told[1], &byte, 1);
+		(void)!read(pipes[0], &byte, 1);
+		_exit(0);
+	}
+	(void)close(pipes[0]);
+	*until = pipes[1];
+	ck_assert_int_eq(read(told[0], &byte, 1), 1);
+	ck_assert_int_eq(byte, 1);
+	(void)close(told[0]);
+	(void)close(told[1]);
+	return pid;
+}
+
+static const struct {
+	mode_t mode;
+	int operation;
+} locks[] = {{0644, LOCK_EX}, {0644, LOCK_SH}, {0600, LOCK_EX}, {0440, LOCK_SH}};
+enum { LOCKS = sizeof(locks) / sizeof(locks[0]) };
+
+START_TEST(lock_of_who_may_only_read_does_not_hold_up_a_writer)
+{
+	int until, status;
+
+	put(".file.new", "left by who was killed");
+	ck_assert_int_eq(fchmodat(dir, ".file.new", locks[_i].mode, 0), 0);
+	pid_t pid = lock_it(locks[_i].operation, &until);
+	put("file", "ours");
+	holds("file", "ours");
+	ck_assert(!exists(".file.new"));
+	(void)close(until);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+}
+END_TEST
+
+START_TEST(what_is_claimed_is_read_and_so_locked_by_nobody)
+{
+	struct stat st;
+	int fd = kp_file_claim(dir, "claimed");
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0200);
+	put("file", "ours");
+	ck_assert_int_eq(fstatat(dir, "file", &st, 0), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0644);
+	kp_file_close(&fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("file_claim");
@@ -160,6 +222,9 @@ int main(void)
 	tcase_add_test(tcase, file_of_another_user_is_not_written_to);
 	tcase_add_test(tcase, directory_in_the_place_of_the_temporary_file_is_said);
 	tcase_add_test(tcase, what_is_claimed_is_not_claimed_again_until_it_is_closed);
+	tcase_add_loop_test(
+		tcase, lock_of_who_may_only_read_does_not_hold_up_a_writer, 0, LOCKS);
+	tcase_add_test(tcase, what_is_claimed_is_read_and_so_locked_by_nobody);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -73,9 +73,11 @@ static void read_path(pid_t pid, uint64_t address, char path[PATH_MAX])
 	(void)snprintf(name, sizeof(name), "/proc/%d/mem", (int)pid);
 	owned_fd fd = open(name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : pread(fd, path, PATH_MAX - 1, (off_t)address);
-	/* Where a page ends there may be no more. */
+	/* Where a page ends there may be no more; by now there may be. */
+	size_t rest = 4096 - address % 4096;
 	if (fd >= 0 && n < 0)
-		n = pread(fd, path, (size_t)(4096 - address % 4096), (off_t)address);
+		n = pread(
+			fd, path, rest < PATH_MAX ? rest : PATH_MAX - 1, (off_t)address);
 	path[n > 0 ? n : 0] = '\0';
 }
 

@@ -10,11 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/owned.h"
 
-enum { OBSTACLES = 16 };
+enum {
+	OBSTACLES = 16,
+	CLAIMED = 0200, /* whom nobody can read, nobody else can lock either (flock) */
+	READERS = 0444,
+	LOOKS = 100,
+	LOOK_NS = 10000000,
+};
 
 int kp_file_lift(int fd)
 {
@@ -206,6 +213,25 @@ static int remove_obstacle(int dir, const char *name, int error, unsigned *tries
 	return -1;
 }
 
+/*
+ * A writer makes its file readable when it is about to rename it. One that was killed
+ * then has left a file that anybody may lock for ever: it is not waited for long.
+ */
+static int lock_readable(int fd)
+{
+	static const struct timespec look = {0, LOOK_NS};
+
+	for (int i = 0; i < LOOKS; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -1;
+		(void)nanosleep(&look, NULL);
+	}
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
 /* 1: claimed; else as remove_obstacle. */
 static int claim_open(int dir, const char *name, int fd, unsigned *tries)
 {
@@ -217,7 +243,11 @@ static int claim_open(int dir, const char *name, int fd, unsigned *tries)
 		return 0;
 	if (!is_ours(&st))
 		return remove_obstacle(dir, name, EEXIST, tries);
-	if (flock(fd, LOCK_EX) < 0)
+	bool readable = st.st_mode & READERS;
+	if (readable && lock_readable(fd) < 0)
+		return errno == EWOULDBLOCK ? remove_obstacle(dir, name, EBUSY, tries)
+					    : -1;
+	if (!readable && flock(fd, LOCK_EX) < 0)
 		return errno == EINTR ? 0 : -1;
 	return is_there(dir, name, &st);
 }
@@ -226,7 +256,7 @@ static int claim_open(int dir, const char *name, int fd, unsigned *tries)
 static int claim_once(int dir, const char *name, int *fd, unsigned *tries)
 {
 	*fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-		0600);
+		CLAIMED);
 	if (*fd >= 0)
 		return claim_open(dir, name, *fd, tries);
 	if (errno != ELOOP && errno != ENXIO && errno != EACCES)

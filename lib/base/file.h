@@ -44,7 +44,8 @@ int kp_file_replace(int dir, const char *name, const void *bytes, size_t size,
  * Opens the file for writing as the only process that has claimed it, which ends when
  * the descriptor is closed; another one is waited for. One that a killed process left is
  * used again; what others put there (a link, a pipe, a file of another user's or with a
- * second name) is removed. A descriptor, or -1 with errno.
+ * second name), or keep locked for a second though they may only read it, is removed.
+ * Nobody can read it (mode 0200). A descriptor, or -1 with errno.
  */
 int kp_file_claim(int dir, const char *name) __attribute__((warn_unused_result));
 
