@@ -10,7 +10,7 @@ from harness import BUILD, HERE, ROOT, SANITIZER, kernel, wait_until
 
 # What the kernel does when x begins with this.
 GOOD, SEGV, ABORT, FPE, ILL, BUS, OVERFLOW, EXIT, KILL, WAITS = range(1, 11)
-RAISE, POOL, FAILS, TERM = range(11, 15)
+RAISE, POOL, FAILS, TERM, LOST = range(11, 16)
 
 BEFORE = """
 #include <signal.h>
@@ -60,6 +60,7 @@ BODY = """
 	case 12: return call->host->parallel_for(call->host->context, 16, harm, 0);
 	case 13: return KP_RUNTIME;
 	case 14: kill(getpid(), SIGTERM); pause(); break;
+	case 15: return KP_DEVICE_LOST;
 	}
 	((float *)call->tensors[1]->data)[0] = 100 + x[0];
 """

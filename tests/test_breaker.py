@@ -3,10 +3,11 @@
 
 import unittest
 
-from crashing import FAILS, GOOD, add_kernels, incidents, run
+from crashing import FAILS, GOOD, LOST, add_kernels, incidents, run
 from harness import Daemon
 
 FAILED = "status 5"
+GONE = "status 6"
 
 
 class Breaker(unittest.TestCase):
@@ -65,6 +66,30 @@ class Breaker(unittest.TestCase):
     def test_t50_another_process_is_not_concerned(self):
         self.run_steps(*["call", FAILS] * 6)
         self.assertEqual(self.run_steps("call", GOOD), ["101"])
+
+    def test_t50_a_lost_device_is_closed_and_nothing_takes_its_place(self):
+        for way in ("call", "whole"):
+            with self.subTest(way=way):
+                steps = [way, GOOD, way, LOST, "call", GOOD, "whole", GOOD]
+                self.assertEqual(self.run_steps(*steps), ["101", GONE, GONE, GONE])
+        self.assertEqual(self.run_steps("call", LOST, "call", GOOD, flags=2), [GONE, GONE])
+        # Another process has not lost it.
+        self.assertEqual(self.run_steps("call", GOOD), ["101"])
+
+    def test_t50_a_lost_device_is_told_and_blamed_on_nobody(self):
+        for way in ("call", "whole", "call"):
+            self.run_steps(way, GOOD, way, LOST, way, GOOD)
+        found = incidents(self.daemon, 2, kind="error")
+        self.assertEqual(sorted(f["count"] for f in found), [1, 2])
+        for incident in found:
+            self.assertEqual(incident["kernel"], "bad/square")
+            self.assertEqual(incident["evidence"], {"status": 6, "device": "cpu"})
+            self.assertIn("whichever kernel has broken it", incident["text"])
+        self.assertIn("device_lost", self.daemon.ctl("status").stdout)
+        codes = [w["code"] for w in self.daemon.call("Status")["warnings"]]
+        self.assertEqual(codes, ["device_lost", "device_lost"])
+        self.assertIn('kplug_incidents_total{kind="error"} 3', self.daemon.ctl("metrics").stdout)
+        self.assertEqual(self.daemon.select("elementwise/square")["selected"], "bad/square")
 
 
 if __name__ == "__main__":

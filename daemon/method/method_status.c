@@ -161,7 +161,17 @@ static void add_deadly(void *context, const struct mark *mark)
 	add_warning(deadly->array, "deadly_probe", text);
 }
 
-/* Kernels that kept failing in operators' applications not long ago. */
+static const char *failing_code(const json_t *incident)
+{
+	const json_t *status =
+		json_object_get(json_object_get(incident, "evidence"), "status");
+
+	return json_integer_value(status) == KP_DEVICE_LOST ? "device_lost"
+							    : "circuit_open";
+}
+
+/* Kernels that kept failing in operators' applications not long ago, devices lost there.
+ */
 static void add_failing(json_t *array, const struct daemon *daemon)
 {
 	const struct incidents_question question = {
@@ -176,7 +186,7 @@ static void add_failing(json_t *array, const struct daemon *daemon)
 		(void)snprintf(text, sizeof(text), "%s: %.300s (incident %lld)",
 			kp_json_text(incident, "kernel"), kp_json_text(incident, "text"),
 			(long long)json_integer_value(json_object_get(incident, "id")));
-		add_warning(array, "circuit_open", text);
+		add_warning(array, failing_code(incident), text);
 	}
 	json_decref(list);
 }

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "lib/host/breaker.h"
+#include "lib/host/calm.h"
 #include "lib/host/fault.h"
 #include "lib/host/plan.h"
 #include "lib/host/profile.h"
+#include "lib/host/report.h"
 #include "lib/host/resolve.h"
 #include "lib/host/serial.h"
 #include "lib/plugin/abi.h"
@@ -231,11 +233,30 @@ static int run_rung(struct kp_inner_site *site, const struct kp_inner_rung *rung
 	return status;
 }
 
+/* The one that tells it first need not be the one that has broken it. */
+static void lose_device(
+	const struct kp_inner_site *site, const struct kp_inner_rung *rung)
+{
+	owned_calm calm = kp_calm_begin();
+
+	if (!kp_device_close(site->handle, site->device))
+		return;
+	if (rung)
+		kp_report(site->handle, "error", rung->name, site->label,
+			"it told that its device is lost: whichever kernel has broken "
+			"it, none "
+			"is called for it any more in this process",
+			json_pack("{s:i, s:s}", "status", KP_DEVICE_LOST, "device",
+				site->device->wanted));
+	kp_handle_touch(site->handle, NULL);
+}
+
 /* What the status means for the device, and for the caller. */
-static int settle(struct kp_inner_site *site, const struct kp_call *call, int status)
+static int settle(struct kp_inner_site *site, const struct kp_inner_rung *rung,
+	const struct kp_call *call, int status)
 {
 	if (status == KP_DEVICE_LOST)
-		(void)kp_device_lost(site->handle, site->device->id);
+		lose_device(site, rung);
 	if (call->error && KP_COVERS(call->error, text))
 		return kp_error_settle(call->error, status);
 	return kp_status_known(status);
@@ -253,7 +274,7 @@ static int run_whole(struct kp_inner_site *site, struct kp_call *call)
 			__atomic_load_n(&site->decided, __ATOMIC_RELAXED));
 	if (!rest || status != KP_OK)
 		kp_breaker_settle(site, rung, trial, status);
-	return !rung || status == KP_OK ? status : settle(site, call, status);
+	return !rung || status == KP_OK ? status : settle(site, rung, call, status);
 }
 
 int kp_run_slow(struct kp_site *front, struct kp_call *call)
@@ -274,8 +295,9 @@ int kp_run_slow(struct kp_site *front, struct kp_call *call)
 int kp_run_failed(struct kp_site *front, const struct kp_call *call, int status)
 {
 	struct kp_inner_site *site = kp_site_inner(front);
-	const struct kp_rung *rung = __atomic_load_n(&front->rung, __ATOMIC_RELAXED);
+	const struct kp_inner_rung *rung = (const struct kp_inner_rung *)__atomic_load_n(
+		&front->rung, __ATOMIC_RELAXED);
 
-	kp_breaker_settle(site, (const struct kp_inner_rung *)rung, NULL, status);
-	return settle(site, call, status);
+	kp_breaker_settle(site, rung, NULL, status);
+	return settle(site, rung, call, status);
 }

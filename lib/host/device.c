@@ -72,6 +72,16 @@ int kp_device_add(struct kp_handle *handle, const struct kp_device *from, uint32
 	return KP_OK;
 }
 
+bool kp_device_close(const struct kp_handle *handle, struct kp_open_device *device)
+{
+	if (__atomic_exchange_n(&device->lost, true, __ATOMIC_RELAXED))
+		return false;
+	kp_log(&handle->log, KP_LOG_ERROR,
+		"device %d of type %d is lost: no kernel is called for it any more",
+		device->device.id, device->device.type);
+	return true;
+}
+
 int kp_device_lost(struct kp_handle *handle, uint32_t id)
 {
 	owned_calm calm = kp_calm_begin();
@@ -82,11 +92,7 @@ int kp_device_lost(struct kp_handle *handle, uint32_t id)
 	device = kp_handle_device(handle, id);
 	if (!device)
 		return KP_INVALID;
-	if (__atomic_exchange_n(&device->lost, true, __ATOMIC_RELAXED))
-		return KP_OK;
-	kp_log(&handle->log, KP_LOG_ERROR,
-		"device %d of type %d is lost: no kernel is called for it any more",
-		device->device.id, device->device.type);
-	kp_handle_touch(handle, NULL);
+	if (kp_device_close(handle, device))
+		kp_handle_touch(handle, NULL);
 	return KP_OK;
 }

@@ -116,6 +116,8 @@ uint64_t kp_step_take(struct kp_handle *handle);
 
 /* NULL: there is none of this id. */
 struct kp_open_device *kp_handle_device(struct kp_handle *handle, uint32_t id);
+/* No kernel is to be called for it any more; false: it was lost before. */
+bool kp_device_close(const struct kp_handle *handle, struct kp_open_device *device);
 
 static inline bool kp_device_is_lost(const struct kp_open_device *device)
 {
