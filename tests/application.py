@@ -6,6 +6,7 @@
         app.ask("run")        # the first element of the result, given 3.0
         app.ask("kernel")     # "plugin/kernel"
         app.ask("why")        # an object
+    app.ask("floats")     # how its thread computes
         app.ask("spin", 2.0)  # {"calls": ..., "results": [...]} of so many seconds
 
 command: what runs this file, where it is not to run here
@@ -103,6 +104,13 @@ class Caller:
 
     def step(self):
         return self.k.step()
+
+    def floats(self):
+        """How this thread rounds, and what it makes of numbers that are next to nothing."""
+        import ctypes
+
+        tiny, third = ctypes.c_double(5e-324).value, ctypes.c_double(3).value
+        return [ctypes.CDLL("libm.so.6").fegetround(), tiny * 1, 1e-308 / third, 1 / third]
 
     def warm(self):
         self.k.warm([self.site])

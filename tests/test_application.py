@@ -113,6 +113,44 @@ class Stored(unittest.TestCase):
                 self.assertEqual(reasons[f"{name}/square"][0]["source"], "process")
                 self.assertEqual(why["selected"], "low/square")
 
+    CHANGES = """
+    #include <fenv.h>
+    static int changed;
+    static void change(void)
+    {
+        fesetround(FE_UPWARD);
+    #ifdef __x86_64__
+        __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+    #endif
+        changed = 1;
+    }
+    """
+    LOAD = """
+    static int load(void *state, const struct kp_device *device, void **out,
+        struct kp_error *error) { change(); *out = 0; return KP_OK; }
+    """
+    START = """
+    static int start(const struct kp_host *host, const char *config, void **state,
+        struct kp_error *error) { change(); *state = 0; return KP_OK; }
+    """
+    CONSTRUCTOR = "__attribute__((constructor)) static void at_load(void) { change(); }"
+
+    def test_t27_how_the_application_computes_is_what_it_was(self):
+        for name, way in {
+            "constructor": {"before": self.CHANGES + self.CONSTRUCTOR},
+            "start": {"before": self.CHANGES + self.START, "start": "start"},
+            "load": {"before": self.CHANGES + self.LOAD, "vtable": ", .load = load"},
+        }.items():
+            with self.subTest(way=name):
+                self.add(name, "1 + changed", **way)
+                app = self.application()
+                before = app.ask("floats")
+                self.assertEqual(before[1], 5e-324)
+                self.assertEqual(app.ask("run"), 2)
+                self.assertEqual(app.ask("kernel"), f"{name}/square")
+                self.assertEqual(app.ask("floats"), before)
+                self.daemon.call("Disable", {"name": name})
+
 
 if __name__ == "__main__":
     unittest.main()
