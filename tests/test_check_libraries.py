@@ -116,6 +116,11 @@ class Symbols(Static):
         compile_plugin(self.path(), source, "-lm")
         self.assertEqual(run(self.path())["warnings"], [])
 
+    def test_t32_what_the_worker_alone_has_is_missing(self):
+        for name in ("elf_begin", "crypto_sign_open", "seccomp_init", "nettle_sha256_init"):
+            compile_plugin(self.path(), USES.replace("helper_value", name))
+            self.refused(run(self.path()), "undefined_symbol", name, "libc.so.6")
+
 
 class Needed(Static):
     def test_t32_what_a_needed_library_needs_is_missed_too(self):

@@ -12,6 +12,7 @@
 
 #include "daemon/worker/elf_table.h"
 #include "daemon/worker/elf_versions.h"
+#include "lib/base/owned.h"
 #include "lib/base/text.h"
 
 enum { NAMES_SHOWN = 8, VERSION_HIDDEN = 0x8000, SAFE = 200 };
@@ -213,7 +214,18 @@ static void tell_undefined(struct check *check, const struct want *want)
 	kp_diags_add(check->faults, &diag);
 }
 
-/* A library that plugin-worker has by chance. */
+/* Parts of the C library, which most applications have. */
+static bool is_of_libc(const char *library)
+{
+	static const char *const names[] = {
+		"libm.so.", "libpthread.so.", "libdl.so.", "librt.so."};
+
+	for (size_t i = 0; i < KP_COUNT(names); i++)
+		if (strncmp(library, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
 static void tell_undeclared(struct check *check, const char *symbol, const char *library)
 {
 	char name[SAFE];
@@ -230,7 +242,16 @@ static void tell_undeclared(struct check *check, const char *symbol, const char 
 	kp_diags_add(check->warnings, &diag);
 }
 
-/* This process's own symbols are what a sanitizer lends. */
+/* What a compiler's sanitizers put there is in every program that was built with them. */
+static bool is_by_chance(const char *library)
+{
+	return strstr(library, ".so") && !strstr(library, "san.so");
+}
+
+/*
+ * This process's own symbols are what a sanitizer lends; that it has other libraries is
+ * chance, and no reason for an application to have them.
+ */
 static void judge(struct check *check, const struct want *want)
 {
 	Dl_info info;
@@ -238,15 +259,13 @@ static void judge(struct check *check, const struct want *want)
 	bool known = address && dladdr(address, &info) && info.dli_fname;
 	char self[] = "plugin-worker";
 
-	if (!address) {
-		if (!check->closure->is_cut)
-			tell_undefined(check, want);
-		return;
-	}
 	const char *slash = known ? strrchr(info.dli_fname, '/') : NULL;
 	const char *library = slash ? slash + 1 : known ? info.dli_fname : self;
-	if (strstr(library, ".so"))
+
+	if (address && is_of_libc(library))
 		tell_undeclared(check, want->name, library);
+	else if ((!address || is_by_chance(library)) && !check->closure->is_cut)
+		tell_undefined(check, want);
 }
 
 static void tell_missing(struct check *check)
