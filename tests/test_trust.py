@@ -110,7 +110,7 @@ class Environment(Case):
         self.served = self.daemon(system=True)
         self.variables = {
             "socket": ([], {"KPLUG_SOCKET": self.served.socket}),
-            "override": ([self.served.socket], {"KPLUG_OVERRIDE_ELEMENTWISE_SQUARE": "low"}),
+            "override": ([self.served.socket], {"KPLUG_OVERRIDE_ELEMENTWISE_SQUARE": "low/square"}),
             "disable": ([self.served.socket], {"KPLUG_DISABLE": "high"}),
         }
 
