@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* One attachment: whom it is made with, and what comes of it. */
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,45 +10,11 @@
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
 #include "lib/host/attach_state.h"
+#include "lib/protocol/trust.h"
 
-enum { PASSWD_BYTES = 4096, FIRST_FDS = 3, SETTLE_MS = 5000 };
+enum { FIRST_FDS = 3, SETTLE_MS = 5000 };
 
-/* ---- trust --------------------------------------------------------------------- */
-
-/* The user that plugind runs as where it is the machine's. */
-static bool find_kplug(uid_t *uid)
-{
-	char buffer[PASSWD_BYTES];
-	struct passwd entry, *found = NULL;
-
-	if (getpwnam_r("kplug", &entry, buffer, sizeof(buffer), &found) != 0 || !found)
-		return false;
-	*uid = found->pw_uid;
-	return true;
-}
-
-/* What it says is code that runs here. */
-static int trust(struct kp_client *client, uid_t *owner, struct kp_diag *diag)
-{
-	const char *path = kp_client_path(client);
-	owned_text system = kp_place_socket(true);
-	uid_t kplug;
-
-	if (kp_client_peer(client, owner, diag) < 0)
-		return -1;
-	if (!system)
-		return kp_diag_no_memory(diag);
-	bool is_system = strcmp(path, system) == 0 && find_kplug(&kplug);
-	/* A service manager listens for it, as root: what it keeps is still its own. */
-	if (*owner == 0 && is_system)
-		*owner = kplug;
-	if (*owner == 0 || *owner == geteuid() || (is_system && *owner == kplug))
-		return 0;
-	return kp_diag_set(diag, "untrusted_daemon", path,
-		"uid %u listens at %s: code is loaded only on the word of root, of this "
-		"user (uid %u) or, at %s, of the user kplug",
-		(unsigned)*owner, path, (unsigned)geteuid(), system);
-}
+/* ---- dialling ------------------------------------------------------------------- */
 
 int kp_attach_dial(const struct kp_attach *attach, const char *path, int timeout_ms,
 	struct kp_client **client, uid_t *owner, struct kp_diag *diag)
@@ -59,7 +24,7 @@ int kp_attach_dial(const struct kp_attach *attach, const char *path, int timeout
 
 	if (kp_client_open(path, timeout_ms, &dialled, diag) < 0)
 		return -1;
-	if (trust(dialled, owner, diag) < 0) {
+	if (kp_client_trust(dialled, owner, diag) < 0) {
 		kp_client_close(dialled);
 		return -1;
 	}

@@ -21,6 +21,7 @@
 #include "lib/protocol/dial.h"
 #include "lib/protocol/frame.h"
 #include "lib/protocol/send.h"
+#include "lib/protocol/trust.h"
 
 struct kp_client {
 	int fd;
@@ -115,13 +116,30 @@ static int open_default(int timeout_ms, struct kp_client **client, struct kp_dia
 	return nobody(tried, diag);
 }
 
+/* Whoever names a place knows who is there; to what is found others may have come first.
+ */
+static int open_trusted(int timeout_ms, struct kp_client **client, struct kp_diag *diag)
+{
+	struct kp_client *found;
+	uid_t owner;
+
+	if (open_default(timeout_ms, &found, diag) < 0)
+		return -1;
+	if (kp_client_trust(found, &owner, diag) < 0) {
+		kp_client_close(found);
+		return -1;
+	}
+	*client = found;
+	return 0;
+}
+
 int kp_client_open(
 	const char *path, int timeout_ms, struct kp_client **client, struct kp_diag *diag)
 {
 	const char *named = path ? path : secure_getenv("KPLUG_SOCKET");
 	if (named && *named)
 		return open_named(named, timeout_ms, client, diag);
-	return open_default(timeout_ms, client, diag);
+	return open_trusted(timeout_ms, client, diag);
 }
 
 void kp_client_close(struct kp_client *client)

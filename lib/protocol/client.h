@@ -17,7 +17,8 @@ struct kp_client;
  * /run/kplug/plugind.sock, else, where nothing listens there,
  * $XDG_RUNTIME_DIR/kplug/plugind.sock. timeout_ms bounds connecting and, for
  * each call, the wait for a reply; negative: none. Codes no_daemon (each place
- * tried is named), path_too_long (length and limit), not_permitted.
+ * tried is named), path_too_long (length and limit), not_permitted; untrusted_daemon of a
+ * place that nobody has named (kp_client_trust).
  */
 int kp_client_open(const char *path, int timeout_ms, struct kp_client **client,
 	struct kp_diag *diag) __attribute__((warn_unused_result));
