@@ -194,6 +194,13 @@ static json_t *kernels_json(
 	return list;
 }
 
+/* To the microsecond: what is behind it no clock has told, and readers print less. */
+static json_t *ms_json(double ms)
+{
+	return ms >= 0 && ms < 1e12 ? json_real((double)(int64_t)(ms * 1e3 + 0.5) / 1e3)
+				    : json_null();
+}
+
 json_t *kp_library_json(
 	const struct kp_verdict *verdict, const json_t *elf, const json_t *evidence)
 {
@@ -205,9 +212,8 @@ json_t *kp_library_json(
 		kp_json_clean_or_null(verdict->digest), "closure",
 		kp_json_clean_or_null(verdict->closure), "size",
 		verdict->bytes > 0 ? json_integer(verdict->bytes) : json_null(), "elf",
-		kp_json_or_null(elf), "probe_ms",
-		verdict->probe_ms >= 0 ? json_real(verdict->probe_ms) : json_null(),
-		"evidence", kp_json_or_null(evidence));
+		kp_json_or_null(elf), "probe_ms", ms_json(verdict->probe_ms), "evidence",
+		kp_json_or_null(evidence));
 }
 
 json_t *kp_about_json(const json_t *about)
