@@ -205,9 +205,23 @@ int kp_text_compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-size_t kp_text_utf8_length(const char *bytes, size_t length)
+/* How many bytes are ASCII, in steps of a word: almost all that is looked at is. */
+static size_t ascii_length(const unsigned char *at, size_t length)
 {
 	size_t used = 0;
+	uint64_t word;
+
+	for (; length - used >= sizeof(word); used += sizeof(word)) {
+		memcpy(&word, at + used, sizeof(word));
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+	return used;
+}
+
+size_t kp_text_utf8_length(const char *bytes, size_t length)
+{
+	size_t used = ascii_length((const unsigned char *)bytes, length);
 	uint32_t point;
 
 	while (used < length) {
