@@ -42,6 +42,7 @@
 
 enum {
 	ENDING_MS = 1800, /* then what still hangs is left behind; the pool needs 500 */
+	SOON_MS = 50,	  /* plugins come and go: nobody waits for the table */
 };
 
 int64_t daemon_now(void)
@@ -77,15 +78,24 @@ static void keep_table(struct daemon *daemon)
 	index_save_later(daemon->index);
 }
 
+static void on_soon(uv_timer_t *timer)
+{
+	daemon_table(timer->data);
+}
+
 void daemon_changed(struct daemon *daemon)
 {
 	if (daemon->closing)
 		return;
 	keep_table(daemon);
-	/* Those who watch learn of a generation when there is one, not when one asks. */
-	if (monitors_are_there(daemon->monitors))
-		daemon_table(daemon);
-	attached_note(daemon->attached);
+	/*
+	 * Those who watch, and applications, learn of a generation when there is one, not
+	 * when one asks; of many changes at a time once.
+	 */
+	if ((monitors_are_there(daemon->monitors) ||
+		    attached_are_there(daemon->attached)) &&
+		!uv_is_active((uv_handle_t *)&daemon->soon))
+		(void)uv_timer_start(&daemon->soon, on_soon, SOON_MS, 0);
 	collector_look(daemon->collector);
 	service_look(daemon->service);
 	waits_look(daemon);
@@ -169,6 +179,7 @@ static void on_guard(uv_timer_t *timer)
 static void close_everything(struct daemon *daemon)
 {
 	daemon->closing = true;
+	(void)uv_timer_stop(&daemon->soon);
 	service_close(daemon->service);
 	daemon->service = NULL;
 	server_close(daemon->server);
@@ -199,6 +210,7 @@ static void daemon_finish(struct daemon *daemon)
 {
 	uv_close((uv_handle_t *)&daemon->guard, NULL);
 	disposal_close(daemon->disposal);
+	uv_close((uv_handle_t *)&daemon->soon, NULL);
 	signals_close(daemon);
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&daemon->loop);
@@ -370,7 +382,8 @@ int daemon_start(
 	if (uv_loop_init(&daemon->loop) < 0)
 		return kp_diag_no_memory(diag);
 	(void)uv_timer_init(&daemon->loop, &daemon->guard);
-	daemon->guard.data = daemon;
+	(void)uv_timer_init(&daemon->loop, &daemon->soon);
+	daemon->guard.data = daemon->soon.data = daemon;
 	daemon->started_ms = uv_now(&daemon->loop);
 	int result = start(daemon, diag);
 	if (result == 0) {

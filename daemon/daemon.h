@@ -93,6 +93,7 @@ struct daemon {
 	size_t n_signals;
 	uv_signal_t signals[3];
 	uv_timer_t guard; /* ends an ending that hangs */
+	uv_timer_t soon;  /* publishes what has changed */
 	bool closing;
 };
 

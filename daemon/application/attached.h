@@ -61,8 +61,8 @@ int attached_may_report(struct attached *attached, pid_t pid, unsigned uid,
 
 /* There may be a newer table: it is pushed from the loop. */
 void attached_follow(struct attached *attached);
-/* The registry has changed: a table is published soon, for those who are here. */
-void attached_note(struct attached *attached);
+/* Is anybody here? NULL: no. */
+bool attached_are_there(const struct attached *attached);
 
 /*
  * No application that is here needs a view of before this generation any more: each obeys

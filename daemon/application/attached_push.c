@@ -18,7 +18,7 @@
 
 enum {
 	PUSH_MS = 10,	/* from one view to the next, to one client */
-	NOTE_MS = 50,	/* plugins come and go: nobody waits for the table */
+	AGAIN_MS = 50,	/* until it is tried again, without memory for it */
 	BEHIND_MS = 50, /* until it is looked again whether a slow one has read */
 };
 
@@ -120,7 +120,7 @@ static void on_push(uv_timer_t *timer)
 		return;
 	if (attached_refresh(attached, &diag) < 0) {
 		log_diag(&attached->daemon->log, LOG_ERROR, &diag);
-		next = NOTE_MS;
+		next = AGAIN_MS;
 	}
 	for (struct application *at = attached->first; at; at = at->next) {
 		uint64_t wait = push_to(at);
@@ -140,9 +140,7 @@ void attached_follow(struct attached *attached)
 		(void)uv_timer_start(&attached->push, on_push, 0, 0);
 }
 
-void attached_note(struct attached *attached)
+bool attached_are_there(const struct attached *attached)
 {
-	if (attached && !attached->closing && attached->first &&
-		!uv_is_active((uv_handle_t *)&attached->push))
-		(void)uv_timer_start(&attached->push, on_push, NOTE_MS, 0);
+	return attached && !attached->closing && attached->first;
 }

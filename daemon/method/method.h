@@ -75,6 +75,8 @@ void call_reply_text(struct call *call, const char *parameters, size_t size);
 void call_reply_lasting(struct call *call, json_t *parameters);
 /* One of several; only with more. */
 void call_reply_continues(struct call *call, json_t *parameters);
+/* The same from their text, which many calls may have. */
+void call_reply_continues_text(struct call *call, const char *parameters, size_t size);
 /*
  * The same with descriptors (at most OUTBOX_FDS), which stay the caller's. False: it is
  * lost, for want of memory or because nobody is there.

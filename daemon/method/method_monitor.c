@@ -25,6 +25,12 @@ struct monitor {
 struct monitors {
 	struct daemon *daemon;
 	struct monitor *first;
+	/* The event that was told last, as all are told of it. */
+	struct {
+		uint64_t sequence, last;
+		char *text;
+		size_t size;
+	} ready;
 };
 
 /* ---- replies ----------------------------------------------------------------- */
@@ -73,6 +79,31 @@ static void tell_gap(struct monitor *monitor, json_t *unknown)
 	call_reply_continues(monitor->call, reply_json(daemon, NULL, unknown, present));
 }
 
+/*
+ * Makes the text of an event that is in the ring, unless it is the one that is there:
+ * most who watch are told the same at the same time. False: it is not to be had.
+ */
+static bool make_ready(struct monitors *monitors, uint64_t sequence)
+{
+	const struct events *events = monitors->daemon->events;
+
+	if (monitors->ready.text && monitors->ready.sequence == sequence &&
+		monitors->ready.last == events_last(events))
+		return true;
+	json_t *event = events_json(events, sequence);
+	json_t *reply =
+		event ? reply_json(monitors->daemon, event, json_integer(0), NULL) : NULL;
+	free(monitors->ready.text);
+	monitors->ready.text = reply ? kp_json_dumps(reply, JSON_COMPACT) : NULL;
+	json_decref(reply);
+	if (!monitors->ready.text)
+		return false;
+	monitors->ready.sequence = sequence;
+	monitors->ready.last = events_last(events);
+	monitors->ready.size = strlen(monitors->ready.text);
+	return true;
+}
+
 /* All that the ring has for it, as far as it reads. */
 static void tell_events(struct monitor *monitor)
 {
@@ -86,10 +117,10 @@ static void tell_events(struct monitor *monitor)
 			tell_gap(monitor, json_integer((json_int_t)missed));
 			return;
 		}
-		json_t *event = events_json(events, ++monitor->told);
-		if (event)
-			call_reply_continues(monitor->call,
-				reply_json(daemon, event, json_integer(0), NULL));
+		if (make_ready(monitor->monitors, ++monitor->told))
+			call_reply_continues_text(monitor->call,
+				monitor->monitors->ready.text,
+				monitor->monitors->ready.size);
 	}
 }
 
@@ -203,6 +234,8 @@ bool monitors_are_there(const struct monitors *monitors)
 
 void monitors_free(struct monitors *monitors)
 {
+	if (monitors)
+		free(monitors->ready.text);
 	free(monitors);
 }
 

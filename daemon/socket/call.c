@@ -208,16 +208,27 @@ void call_reply_lasting(struct call *call, json_t *parameters)
 	finish(call, message, size);
 }
 
-void call_reply_text(struct call *call, const char *parameters, size_t size)
+/* A message around the text of parameters; `after` is what follows them. */
+static char *wrap_text(
+	const char *parameters, size_t size, const char *after, size_t *total)
 {
-	static const char before[] = "{\"parameters\":", after[] = "}";
-	size_t total = sizeof(before) - 1 + size + sizeof(after);
-	char *message = malloc(total);
+	static const char before[] = "{\"parameters\":";
+	size_t end = strlen(after) + 1;
+	char *message = malloc(sizeof(before) - 1 + size + end);
+
+	*total = sizeof(before) - 1 + size + end;
 	if (message) {
 		memcpy(message, before, sizeof(before) - 1);
 		memcpy(message + sizeof(before) - 1, parameters, size);
-		memcpy(message + sizeof(before) - 1 + size, after, sizeof(after));
+		memcpy(message + sizeof(before) - 1 + size, after, end);
 	}
+	return message;
+}
+
+void call_reply_text(struct call *call, const char *parameters, size_t size)
+{
+	size_t total;
+	char *message = wrap_text(parameters, size, "}", &total);
 	finish(call, message, total);
 }
 
@@ -234,6 +245,16 @@ bool call_reply_with(struct call *call, json_t *parameters, const int *fds, size
 	else
 		free(message);
 	return is_sent;
+}
+
+void call_reply_continues_text(struct call *call, const char *parameters, size_t size)
+{
+	size_t total;
+	char *message = call->more && parameters ? wrap_text(parameters, size,
+							   ",\"continues\":true}", &total)
+						 : NULL;
+	if (message)
+		send_message(call, message, total);
 }
 
 void call_reply_continues(struct call *call, json_t *parameters)
