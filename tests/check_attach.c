@@ -17,10 +17,13 @@
 
 static struct plugind plugind;
 static int changes; /* atomic */
+static struct kp_attach *watched;
+static uint64_t told_view; /* atomic: by the watched one, when a change is told */
 
 static void setup(void)
 {
 	changes = 0;
+	watched = NULL;
 	plugind_begin(&plugind);
 }
 
@@ -31,7 +34,14 @@ static void teardown(void)
 
 static void on_changed(void *context)
 {
+	struct kp_attach *attach = __atomic_load_n(&watched, __ATOMIC_ACQUIRE);
+
 	(void)context;
+	if (attach)
+		__atomic_store_n(&told_view,
+			__atomic_load_n(&kp_slots_told(kp_attach_slots(attach))->view,
+				__ATOMIC_ACQUIRE),
+			__ATOMIC_RELEASE);
 	(void)__atomic_add_fetch(&changes, 1, __ATOMIC_RELAXED);
 }
 
@@ -233,6 +243,22 @@ START_TEST(the_view_of_a_change_arrives_and_the_application_is_told)
 }
 END_TEST
 
+START_TEST(a_view_is_told_only_once_calls_choose_from_it)
+{
+	struct kp_attach *attach = attach_as("app");
+	const struct kp_told *told = kp_slots_told(kp_attach_slots(attach));
+	uint64_t first = told->view;
+
+	ck_assert_uint_eq(first, kp_control_generation(kp_attach_control(attach)));
+	__atomic_store_n(&watched, attach, __ATOMIC_RELEASE);
+	json_int_t generation = plugind_decide(&plugind, "Disable", "reference");
+	kp_view_drop(kp_attach_view(attach, (uint64_t)generation, PLUGIND_PATIENCE_MS));
+	kp_attach_free(attach);
+	ck_assert_int_ge(changes, 1);
+	ck_assert_uint_eq(told_view, first);
+}
+END_TEST
+
 START_TEST(numbers_stay_with_their_kernels)
 {
 	struct kp_attach *attach = attach_as("app");
@@ -378,6 +404,7 @@ static Suite *attach_suite(void)
 	tcase_add_test(tcase, slots_can_be_written_but_not_resized);
 	tcase_add_test(tcase, a_disable_is_in_the_bits_before_its_reply);
 	tcase_add_test(tcase, the_view_of_a_change_arrives_and_the_application_is_told);
+	tcase_add_test(tcase, a_view_is_told_only_once_calls_choose_from_it);
 	tcase_add_test(tcase, numbers_stay_with_their_kernels);
 	tcase_add_test(tcase, two_applications_follow_the_same_page);
 	tcase_add_test(tcase, plugind_sees_who_obeys_and_who_has_yet_to);

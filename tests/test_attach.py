@@ -3,6 +3,7 @@
 
 import json
 import os
+import struct
 import subprocess
 import time
 import unittest
@@ -78,6 +79,22 @@ class Attached(unittest.TestCase):
         done = self.daemon.ctl("disable", "a/cube")
         self.assertIn("1 application obeyed", done.stderr)
         self.assertIn("1 application will, with the next call", done.stderr)
+
+    def test_table_is_the_one_that_calls_choose_from_and_not_what_they_obey(self):
+        """Bits are obeyed at once: a better kernel is there when its table has come."""
+        application = self.application(name="app")
+        application.obey()
+
+        def told(view):
+            struct.pack_into("<Q", application.slots, SLOTS_BYTES + 8, view)
+            (client,) = self.daemon.call("Clients")["clients"]
+            self.assertEqual(client["generation"], application.generation)
+            return client["table"]
+
+        self.assertEqual(told(1), 1)
+        self.assertEqual(told(application.generation), application.generation)
+        self.assertEqual(told(1 << 40), application.generation)
+        self.assertEqual(told(0), application.generation)
 
     def test_disable_names_who_holds_the_kernel_and_no_other(self):
         two_kernels(self.daemon)

@@ -24,6 +24,15 @@ static void read_told(const struct application *application, struct kp_told *tol
 	}
 }
 
+/*
+ * The table that its calls choose from: what is off is obeyed without it. One that does
+ * not say which chooses from what it obeys.
+ */
+static uint64_t table_of(const struct kp_told *told)
+{
+	return told->view && told->view < told->adopted ? told->view : told->adopted;
+}
+
 static json_int_t bounded(uint64_t value)
 {
 	return value > INT64_MAX ? INT64_MAX : (json_int_t)value;
@@ -77,11 +86,11 @@ static json_t *client_json(const struct application *application, const char *na
 
 	read_told(application, &told);
 	json_t *holds = holds_json(application, &told, name, &off);
-	return json_pack("{s:s, s:i, s:I, s:I, s:I, s:s, s:o, s:I}", "name",
+	return json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:s, s:o, s:I}", "name",
 		application->name, "pid", (int)application->pid, "uid",
 		(json_int_t)application->uid, "since", (json_int_t)application->since,
-		"generation", bounded(told.adopted), "state",
-		state_of(application, &told, off), "holds", holds, "more",
+		"generation", bounded(told.adopted), "table", bounded(table_of(&told)),
+		"state", state_of(application, &told, off), "holds", holds, "more",
 		bounded(told.more));
 }
 
@@ -104,7 +113,8 @@ uint64_t attached_oldest(const struct attached *attached)
 	for (const struct application *at = attached->first; at; at = at->next) {
 		struct kp_told told;
 		read_told(at, &told);
-		uint64_t own = told.adopted > at->began ? told.adopted : at->began;
+		uint64_t table = table_of(&told);
+		uint64_t own = table > at->began ? table : at->began;
 		if (own < oldest)
 			oldest = own;
 	}

@@ -36,10 +36,14 @@ void kp_attach_log(const struct kp_attach *attach, int level, const char *format
 	attach->options.log(attach->options.context, level, text);
 }
 
-void kp_attach_tell(const struct kp_attach *attach)
+void kp_attach_tell(struct kp_attach *attach)
 {
 	if (attach->options.changed)
 		attach->options.changed(attach->options.context);
+	/* From now on calls choose from it, not from when it came. */
+	(void)pthread_mutex_lock(&attach->lock);
+	kp_attach_tell_view(attach);
+	(void)pthread_mutex_unlock(&attach->lock);
 }
 
 /* ---- coming -------------------------------------------------------------------- */

@@ -39,7 +39,10 @@ struct kp_attach {
 
 void kp_attach_log(const struct kp_attach *attach, int level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void kp_attach_tell(const struct kp_attach *attach); /* options.changed */
+/* options.changed, then plugind: by now calls choose from the newest view. */
+void kp_attach_tell(struct kp_attach *attach);
+/* The latter alone. The lock is held, or nobody else knows of it yet. */
+void kp_attach_tell_view(struct kp_attach *attach);
 
 /*
  * Connects, sees whom it has got, attaches and brings what comes first into force. Codes

@@ -55,6 +55,13 @@ static int bad_reply(const char *what, struct kp_diag *diag)
 		what);
 }
 
+void kp_attach_tell_view(struct kp_attach *attach)
+{
+	if (attach->pages.told)
+		__atomic_store_n(&attach->pages.told->view, attach->view->generation,
+			__ATOMIC_RELEASE);
+}
+
 /* The newest from now on; takes the reference. The lock is held. */
 static void set_view(struct kp_attach *attach, struct kp_view *view)
 {
@@ -63,9 +70,9 @@ static void set_view(struct kp_attach *attach, struct kp_view *view)
 	/* A fork between the two finds one of them. */
 	__atomic_store_n(&attach->view, view, __ATOMIC_RELEASE);
 	kp_view_drop(before);
-	if (attach->pages.told)
-		__atomic_store_n(
-			&attach->pages.told->view, view->generation, __ATOMIC_RELEASE);
+	/* The first one: nothing has been chosen from another. */
+	if (!before)
+		kp_attach_tell_view(attach);
 	(void)pthread_cond_broadcast(&attach->newer);
 }
 

@@ -84,7 +84,7 @@ struct kp_held {
 };
 /*
  * What an application tells without a call: adopted is the generation that its calls
- * obey, view the one of the newest table that it has mapped, more how many holds found no
+ * obey, view that of the table from which they choose, more how many holds found no
  * place, closed that it leaves in peace, fatal the last fatal signal that a handler was
  * called for and nobody has recovered from.
  */

@@ -81,6 +81,7 @@ static void copy_threads(const struct kp_slot *from, struct kp_slot *to)
 static void copy_told(const struct kp_told *from, struct kp_told *to)
 {
 	to->adopted = __atomic_load_n(&from->adopted, __ATOMIC_RELAXED);
+	to->view = __atomic_load_n(&from->view, __ATOMIC_RELAXED);
 	to->more = from->more;
 	memcpy(to->held, from->held, sizeof(to->held));
 }
