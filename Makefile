@@ -75,6 +75,7 @@ SUPPORT_SRC := $(wildcard tests/support/*.c)
 CHECK_SRC   := $(wildcard tests/check_*.c)
 BENCH_SRC   := $(wildcard tests/bench/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/targets/*.c)
+CROWD_SRC   := $(wildcard tests/soak/clients/*.c)
 FAMILIES    := $(wildcard lib/families/*.json)
 SCHEMAS     := $(wildcard lib/schemas/*.json)
 MAN_PAGES   := $(patsubst %,$(BUILD)/%,$(wildcard man/*.[1-9]))
@@ -105,13 +106,14 @@ DATA        := $(FAMILIES:lib/families/%=$(BUILD)/families/%) \
 	$(TEMPLATES) $(HEADERS:lib/%=$(BUILD)/%)
 CHECKS      := $(CHECK_SRC:tests/%.c=$(BUILD)/tests/%)
 DRIVERS     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
+SOAKERS     := $(BUILD)/soak/application $(BUILD)/soak/clients
 REPLAYS     := $(FUZZ_SRC:tests/fuzz/targets/%.c=$(BUILD)/tests/fuzz/%)
 FUZZERS     := $(FUZZ_SRC:tests/fuzz/targets/%.c=$(BUILD)/fuzzers/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all help setup setup-check setup-fuzz setup-lint setup-deb demo check check-long \
-	check-fresh cases flake asan ubsan tsan fuzz fuzzers bench lint format install \
+	check-fresh cases flake asan ubsan tsan fuzz fuzzers soak bench lint format install \
 	uninstall dist deb clean tests programs
 
 # ---- what is made of what ---------------------------------------------------
@@ -310,6 +312,14 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/targets/%.o \
 		$(call objects,tests/fuzz/target.c tests/fuzz/replay.c) $(PARTS) $(LIBKPLUG)
 	@mkdir -p $(@D)
 	$(link) $(TEST_LIBS)
+# An application as others are, and a crowd that knows the protocol alone.
+$(BUILD)/soak/application: $(call objects,tests/soak/application.c tests/soak/page.c) \
+		$(LIBKPLUG_SO)
+	@mkdir -p $(@D)
+	$(link) -L$(BUILD) -lkplug '-Wl,-rpath,$$ORIGIN/..'
+$(BUILD)/soak/clients: $(call objects,$(CROWD_SRC) tests/soak/page.c)
+	@mkdir -p $(@D)
+	$(link) $(call pkg,jansson)
 $(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/targets/%.o $(call objects,tests/fuzz/target.c) \
 		$(PARTS) $(LIBKPLUG)
 	@mkdir -p $(@D)
@@ -420,7 +430,7 @@ $(PEER)/%/plugind: $(PEER)/%/peer.o $(DAEMON_OBJ) $(LIBKPLUG)
 $(PEER)/%/pluginctl: $(PEER)/%/peer.o $(CMD_OBJ) $(LIBKPLUG)
 	$(link) $(CMD_LIBS)
 
-tests: $(PEER_BINS) $(CHECKS) $(REPLAYS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_LT) $(FAKE_PLUGIN) \
+tests: $(PEER_BINS) $(CHECKS) $(REPLAYS) $(SOAKERS) $(FIXTURES) $(FAKE_CUDA) $(FAKE_LT) $(FAKE_PLUGIN) \
 	$(FAKE_NVML)
 
 demo: setup ## build, then show the product at work in a temporary directory
@@ -462,6 +472,11 @@ fuzz: setup-fuzz ## run each target of fuzzing for FUZZ_S=60 seconds
 	@$(MAKE) --no-print-directory fuzzers BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g" \
 		SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 	@$(PYTHON) tests/fuzz/run --build $(BUILD) --seconds $(or $(FUZZ_S),60) $(RUN)
+
+# ---- all at once, for long ------------------------------------------------------
+soak: setup-check ## 1,000 plugins, 300 of them broken, 200 clients, for SOAK_S=60 seconds
+	@$(MAKE) --no-print-directory all tests
+	@$(PYTHON) -B tests/soak/run --build $(BUILD) --seconds $(or $(SOAK_S),60) $(RUN)
 
 # ---- speed against peers ----------------------------------------------------
 # A driver that measures: tests/bench/NAME.c; tests/bench/run holds the bars.
