@@ -99,6 +99,15 @@ static const struct {
 	{HEAD "\"disabled\":[],\"pins\":[],\n\"enabled\":[3]}", "bad_decisions", 3},
 	{HEAD "\"disabled\":[],\"pins\":[],\"enabled\":[\"x/a\",\"x/a\"]}",
 		"bad_decisions", 2},
+	{HEAD "\"disabled\":[{\"name\":\"\x7f"
+	      "x\",\"reason\":\"\",\"at\":1,\"uid\":1}],"
+	      "\"pins\":[],\"enabled\":[]}",
+		"bad_decisions", 2},
+	{HEAD "\"disabled\":[],\"pins\":[],\"enabled\":[\"x\\u202e\"]}", "bad_decisions",
+		2},
+	{HEAD "\"disabled\":[],\"enabled\":[],\"pins\":["
+	      "{\"operation\":\"o\",\"choice\":\"\\u001b[2J\",\"at\":1,\"uid\":0}]}",
+		"bad_decisions", 2},
 	{HEAD "\"disabled\":[{\"name\":\"x\",\"reason\":\"\",\"at\":1,\"uid\":-1}],"
 	      "\"pins\":[],"
 	      "\"enabled\":[]}",

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import unittest
 
 import unconfined
 from varlink import Client
@@ -195,6 +196,24 @@ def children(pid):
             found.append(int(entry))
             found.extend(children(int(entry)))
     return found
+
+
+def can_be_entered(place):
+    """By every user: a home of root's, for one, is not."""
+    while place != "/":
+        if not os.stat(place).st_mode & 0o001:
+            return False
+        place = os.path.dirname(place)
+    return True
+
+
+def as_another_user(test):
+    """Of a test, or a class, that runs what was built as somebody else."""
+    if os.geteuid() != 0:
+        return unittest.skip("only root can become another user")(test)
+    if not can_be_entered(BUILD):
+        return unittest.skip(f"other users cannot enter {BUILD}")(test)
+    return test
 
 
 def is_alive(pid):

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from crashing import ABORT, GOOD, ILL, SEGV, add_kernels, crasher, incidents, run, start
-from harness import BUILD, Daemon, wait_until
+from harness import BUILD, Daemon, as_another_user, wait_until
 from varlink import VarlinkError
 
 OPERATION = "elementwise/square"
@@ -231,7 +231,7 @@ class Quarantine(unittest.TestCase):
         self.runs_until(daemon, lambda: self.crash(daemon, 2))
         self.assertTrue(self.quarantined(daemon))
 
-    @unittest.skipUnless(os.getuid() == 0, "only root can become another user")
+    @as_another_user
     def test_another_users_crashes_count_for_that_user_alone(self):
         daemon = self.daemon("--strikes", "2", system=True)
         for path in (os.path.dirname(daemon.place), os.path.dirname(crasher()), daemon.place):

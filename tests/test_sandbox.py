@@ -8,7 +8,7 @@ import signal
 import unittest
 
 import unconfined
-from harness import BUILD, Daemon, install, make_plugin, wait_until
+from harness import BUILD, Daemon, as_another_user, install, make_plugin, wait_until
 
 
 OTHER = 4711  # a user that nobody is
@@ -154,7 +154,7 @@ class Unconfined(unittest.TestCase):
             daemon = self.daemon(calls, system=True)
             self.assertEqual(added(daemon)["state"], "active")
 
-    @unittest.skipUnless(os.getuid() == 0, "only root can become another user")
+    @as_another_user
     def test_a_systems_daemon_does_not_probe_what_is_another_users(self):
         for words, calls in WITHOUT.items():
             daemon = self.daemon(calls, system=True, user=OTHER)
@@ -168,7 +168,7 @@ class Unconfined(unittest.TestCase):
             self.assertIn(words, plugin["reason"]["message"])
             self.assertIn("only plugins that belong to root", daemon.ctl("status").stdout)
 
-    @unittest.skipUnless(os.getuid() == 0, "only root can become another user")
+    @as_another_user
     def test_where_it_is_confined_it_probes_it(self):
         daemon = self.daemon((), system=True, user=OTHER)
         make_plugin(daemon.library_path("good"), "good")

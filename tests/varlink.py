@@ -203,7 +203,10 @@ class Client:
 
     def describe(self, name="org.kplug.Manager"):
         self.send("org.varlink.service.GetInterfaceDescription", {"interface": name})
-        text = self.receive()["parameters"]["description"]
+        reply = self.receive()
+        if reply is None:
+            raise ConnectionError("the connection ended before the interface was told")
+        text = reply["parameters"]["description"]
         if text not in self.interfaces:
             self.interfaces[text] = Interface(text)
         return self.interfaces[text]

@@ -302,15 +302,47 @@ static int leave_out(struct reader *reader, struct kp_diag *why)
 	return 0;
 }
 
+/* What is written is cleaned first: other bytes are nobody's name, and would be one
+ * later. */
+static int check_name(const json_t *name, const char *path, struct kp_diag *diag)
+{
+	if (!json_is_string(name))
+		return 0;
+	json_t *clean = kp_json_clean_string(json_string_value(name));
+	if (!clean)
+		return kp_diag_no_memory(diag);
+	int result = json_equal(clean, name)
+			     ? 0
+			     : kp_diag_set(diag, "bad_decisions", path,
+				       "%s: %s has bytes that no name has", path,
+				       json_string_value(clean));
+	json_decref(clean);
+	return result;
+}
+
+static int check_names(const json_t *item, const char *path, struct kp_diag *diag)
+{
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(item))
+		return check_name(item, path, diag);
+	json_object_foreach ((json_t *)(uintptr_t)item, key, value)
+		if (strcmp(key, "reason") != 0 && check_name(value, path, diag) < 0)
+			return -1;
+	return 0;
+}
+
 static int read_list(struct reader *reader, const json_t *list, size_t which)
 {
 	char path[PATH_BYTES];
 	struct kp_diag why;
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *item = json_array_get(list, i);
 		(void)snprintf(path, sizeof(path), "%s[%zu]", lists[which].key, i);
-		if (lists[which].read(
-			    json_array_get(list, i), path, reader->decisions, &why) < 0 &&
+		if ((check_names(item, path, &why) < 0 ||
+			    lists[which].read(item, path, reader->decisions, &why) < 0) &&
 			leave_out(reader, &why) < 0)
 			return -1;
 	}
