@@ -15,6 +15,7 @@
 #include "lib/base/file.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
+#include "lib/base/trust.h"
 #include "lib/family/family.h"
 
 enum {
@@ -30,13 +31,13 @@ static uid_t owner_of(const struct doctor *doctor)
 	return doctor->system ? 0 : geteuid();
 }
 
-/* A system daemon loads nothing that others may change; elsewhere it is good to know. */
+/* plugind loads nothing that others may change. */
 static void check_trust(struct doctor *doctor, const char *path)
 {
-	owned_text whole = realpath(path, NULL);
+	const struct kp_trust trust = {owner_of(doctor),
+		doctor->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
 	struct kp_diag diag;
-	if (whole && kp_file_way_trusted(whole, owner_of(doctor), &diag) < 0 &&
-		strcmp(diag.code, "not_trusted") == 0)
+	if (kp_trust_path(&trust, path, &diag) < 0 && kp_trust_is_code(diag.code))
 		kp_lint_add_as(&doctor->lint, KP_SEVERITY_WARNING, path, &diag);
 }
 

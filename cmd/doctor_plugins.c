@@ -11,8 +11,8 @@
 
 /* What concerns this machine: the rest is its author's, and `check` tells it. */
 static const char *const of_machine[] = {"missing_library", "needs_absent_library",
-	"symbol_version_missing", "undefined_symbol", "library_not_found", "not_trusted",
-	"wrong_machine", "digest_mismatch"};
+	"symbol_version_missing", "undefined_symbol", "library_not_found",
+	"untrusted_owner", "writable_by_others", "wrong_machine", "digest_mismatch"};
 
 static bool concerns(const json_t *finding)
 {

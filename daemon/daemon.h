@@ -16,6 +16,7 @@
 #include "daemon/socket/wait.h"
 #include "daemon/tally.h"
 #include "lib/base/diag.h"
+#include "lib/base/trust.h"
 #include "lib/family/family.h"
 #include "lib/platform/confinement.h"
 #include "lib/platform/platform.h"
@@ -54,6 +55,7 @@ struct daemon {
 	struct kp_families families;
 	struct kp_platform platform;
 	struct kp_confinement confinement; /* of workers, on this machine */
+	struct kp_trust trust;		   /* whose files count */
 	char *platform_text; /* inputs_platform_key: part of the cache's key */
 	struct kp_registry *registry;
 	struct kp_decisions decisions;
@@ -108,6 +110,9 @@ int daemon_start(struct daemon *daemon, const struct options *options,
 
 /* Serves until a signal; returns the exit status. Finishes the daemon. */
 int daemon_run(struct daemon *daemon);
+
+/* Of whom manifests and libraries must be; NULL: anybody's are taken. */
+const struct kp_trust *daemon_trust(const struct daemon *daemon);
 
 /*
  * The table that holds now, all changes of the registry included. Never fails: when

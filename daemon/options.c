@@ -51,6 +51,15 @@ static int check_socket(const struct options *options, struct kp_diag *diag)
 		length, SOCKET_PATH_MOST, options->socket);
 }
 
+/* All users would run what any of them has written. */
+static int check_files(const struct options *options, struct kp_diag *diag)
+{
+	if (!options->system || !options->any_files)
+		return 0;
+	return setting_usage(diag, "any-files",
+		"only a private daemon can take anybody's files, not one of all users");
+}
+
 int options_read(int argc, char **argv, struct options *options, struct kp_diag *diag)
 {
 	*options = (struct options){.action = OPTIONS_RUN};
@@ -59,7 +68,7 @@ int options_read(int argc, char **argv, struct options *options, struct kp_diag 
 	if (options->action == OPTIONS_HELP || options->action == OPTIONS_VERSION)
 		return 0;
 	if (config_read(options, diag) < 0 || defaults_fill(options, diag) < 0 ||
-		check_socket(options, diag) < 0)
+		check_socket(options, diag) < 0 || check_files(options, diag) < 0)
 		goto fail;
 	return 0;
 fail:

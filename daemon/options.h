@@ -37,6 +37,7 @@ struct options {
 	unsigned driver_timeout_ms;
 	unsigned strikes, strike_window_s; /* daemon/incident/quarantine.h */
 	bool no_quarantine;
+	bool any_files; /* whoever owns or may write them; never of a system's daemon */
 	struct signing signing; /* its `trusted` is a path like the others */
 	unsigned history;     /* generations of a plugin that are kept */
 	unsigned history_mib; /* and how much of the store they may take, together */

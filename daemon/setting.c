@@ -51,6 +51,8 @@ const struct setting settings[] = {
 		"of libraries whose manifests are there: off, warn, require (repeat it)"},
 	{"trusted-keys", SETTING_PATH, AT(signing.trusted), 0, false, "DIR",
 		"public keys of minisign whose signatures count"},
+	{"any-files", SETTING_SWITCH, AT(any_files), 0, false, NULL,
+		"of a private daemon: whoever owns or may write a library, take it"},
 	{"log-level", SETTING_LEVEL, AT(log_level), 0, false, "LEVEL",
 		"error, warning, info (default) or debug"},
 	{"system", SETTING_SWITCH, AT(system), 0, false, NULL,

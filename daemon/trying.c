@@ -56,12 +56,33 @@ static void on_resting(void *context)
 	}
 }
 
+const struct kp_trust *daemon_trust(const struct daemon *daemon)
+{
+	return daemon->options->any_files ? NULL : &daemon->trust;
+}
+
+/* Who sees a plugin do harm must not have to guess. */
+static void warn_of_files(struct daemon *daemon)
+{
+	struct kp_diag diag;
+
+	if (daemon_trust(daemon))
+		return;
+	kp_diag_set(&diag, "any_files", NULL,
+		"manifests and libraries are taken whoever owns or may write them "
+		"(any_files): others may have this user run what they like");
+	kp_diags_add(&daemon->warnings, &diag);
+}
+
 int trying_start(struct daemon *daemon, struct kp_diag *diag)
 {
 	const struct options *options = daemon->options;
 	char *store = NULL;
 
 	kp_confinement_ask(&daemon->confinement);
+	daemon->trust = (struct kp_trust){geteuid(),
+		options->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
+	warn_of_files(daemon);
 	daemon->loaded_dir = loaded_open(options->state_dir, diag);
 	if (!daemon->loaded_dir)
 		return -1;
@@ -89,6 +110,8 @@ int trying_start(struct daemon *daemon, struct kp_diag *diag)
 			.state_dir = options->state_dir,
 			.signing = &options->signing,
 			.system = options->system,
+			.trust = &daemon->trust,
+			.any_files = !daemon_trust(daemon),
 			.suspected = on_suspected,
 			.confinement = &daemon->confinement,
 			.warned = on_pipeline_warning,

@@ -3,7 +3,6 @@
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,135 +51,6 @@ static void open_fails(const char *name, const char *code, const char *part)
 	ck_assert_str_eq(diag.object, name);
 	ck_assert_msg(strstr(diag.message, part) != NULL, "%s", diag.message);
 }
-
-static int trust(const char *name, uid_t owner, struct kp_diag *diag)
-{
-	struct stat st;
-	ck_assert_int_eq(fstatat(dir, name, &st, 0), 0);
-	return kp_file_trusted(&st, name, owner, diag);
-}
-
-/* Not trusted, and the message says why. */
-static void way_fails(const char *path, const char *where, const char *part)
-{
-	struct kp_diag diag = {0};
-	char whole[PATH_MAX];
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	ck_assert_int_eq(kp_file_way_trusted(whole, geteuid(), &diag), -1);
-	ck_assert_str_eq(diag.code, "not_trusted");
-	snprintf(whole, sizeof(whole), "%s/%s", root, where);
-	ck_assert_str_eq(diag.object, whole);
-	ck_assert_msg(strstr(diag.message, part) != NULL, "%s", diag.message);
-}
-
-static void way_is_trusted(const char *path)
-{
-	struct kp_diag diag = {0};
-	char whole[PATH_MAX];
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	ck_assert_msg(
-		kp_file_way_trusted(whole, geteuid(), &diag) == 0, "%s", diag.message);
-}
-
-static void make_dir(const char *name, mode_t mode)
-{
-	ck_assert_int_eq(mkdirat(dir, name, 0700), 0);
-	ck_assert_int_eq(fchmodat(dir, name, mode, 0), 0);
-}
-
-START_TEST(t14_what_others_may_write_is_not_trusted_and_uid_and_mode_are_named)
-{
-	static const mode_t bad[] = {0664, 0646, 0602, 0777, 0620};
-	static const mode_t good[] = {0644, 0755, 0400, 0600};
-	struct kp_diag diag = {0};
-	char words[64];
-
-	put("x", "x", 1);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ck_assert_int_eq(fchmodat(dir, "x", bad[i], 0), 0);
-		ck_assert_int_eq(trust("x", geteuid(), &diag), -1);
-		ck_assert_str_eq(diag.code, "not_trusted");
-		snprintf(words, sizeof(words), "uid %u and has mode %04o",
-			(unsigned)geteuid(), (unsigned)bad[i]);
-		ck_assert_msg(strstr(diag.message, words) != NULL, "%s", diag.message);
-	}
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		ck_assert_int_eq(fchmodat(dir, "x", good[i], 0), 0);
-		ck_assert_int_eq(trust("x", geteuid(), &diag), 0);
-	}
-}
-END_TEST
-
-START_TEST(t14_what_belongs_to_another_is_not_trusted)
-{
-	struct stat st = {.st_uid = 4711, .st_mode = S_IFREG | 0600};
-	struct kp_diag diag = {0};
-
-	ck_assert_int_eq(kp_file_trusted(&st, "x", 0, &diag), -1);
-	ck_assert_msg(strstr(diag.message, "uid 4711") != NULL, "%s", diag.message);
-	ck_assert_int_eq(kp_file_trusted(&st, "x", 4712, &diag), -1);
-	ck_assert_int_eq(kp_file_trusted(&st, "x", 4711, &diag), 0);
-	st.st_uid = 0;
-	ck_assert_int_eq(kp_file_trusted(&st, "x", 4711, &diag), 0);
-}
-END_TEST
-
-START_TEST(t14_every_directory_on_the_way_counts)
-{
-	make_dir("open", 0777);
-	make_dir("open/below", 0755);
-	put("file", "x", 1);
-	way_fails("open/below/x", "open", "mode 0777");
-	way_fails("open", "open", "mode 0777");
-	way_is_trusted("file");
-	ck_assert_int_eq(fchmodat(dir, "open", 0775, 0), 0);
-	way_fails("open/below/../below", "open", "mode 0775");
-	/* What is already there in a sticky directory stays there. */
-	ck_assert_int_eq(fchmodat(dir, "open", 01777, 0), 0);
-	way_is_trusted("open/below");
-	ck_assert_int_eq(fchmodat(dir, "open", 0755, 0), 0);
-	way_is_trusted("open/./below/");
-}
-END_TEST
-
-START_TEST(t14_directories_that_links_lead_through_count)
-{
-	make_dir("open", 0777);
-	make_dir("safe", 0755);
-	make_dir("safe/end", 0755);
-	ck_assert_int_eq(symlinkat("../safe/end", dir, "open/through"), 0);
-	ck_assert_int_eq(symlinkat("open/through", dir, "first"), 0);
-	ck_assert_int_eq(symlinkat("safe/end", dir, "second"), 0);
-	way_fails("first", "open", "mode 0777");
-	way_is_trusted("second");
-	char absolute[PATH_MAX];
-	snprintf(absolute, sizeof(absolute), "%s/open", root);
-	ck_assert_int_eq(symlinkat(absolute, dir, "third"), 0);
-	way_fails("third/through", "open", "mode 0777");
-}
-END_TEST
-
-START_TEST(a_way_that_cannot_be_walked_says_why)
-{
-	struct kp_diag diag = {0};
-	char path[PATH_MAX];
-
-	ck_assert_int_eq(symlinkat("loop", dir, "loop"), 0);
-	snprintf(path, sizeof(path), "%s/loop", root);
-	ck_assert_int_eq(kp_file_way_trusted(path, geteuid(), &diag), -1);
-	ck_assert_str_eq(diag.code, "link_loop");
-	snprintf(path, sizeof(path), "%s/absent", root);
-	ck_assert_int_eq(kp_file_way_trusted(path, geteuid(), &diag), -1);
-	ck_assert_str_eq(diag.code, "missing_file");
-	char *deep = malloc(2 * PATH_MAX);
-	ck_assert_ptr_nonnull(deep);
-	memset(deep, '/', 2 * PATH_MAX);
-	deep[2 * PATH_MAX - 1] = '\0';
-	ck_assert_int_eq(kp_file_way_trusted(deep, geteuid(), &diag), -1);
-	ck_assert_str_eq(diag.code, "path_too_long");
-	free(deep);
-}
-END_TEST
 
 START_TEST(t01_fifo_is_refused_without_waiting)
 {
@@ -436,12 +306,6 @@ int main(void)
 	TCase *tcase = tcase_create("file");
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, t01_fifo_is_refused_without_waiting);
-	tcase_add_test(tcase,
-		t14_what_others_may_write_is_not_trusted_and_uid_and_mode_are_named);
-	tcase_add_test(tcase, t14_what_belongs_to_another_is_not_trusted);
-	tcase_add_test(tcase, t14_every_directory_on_the_way_counts);
-	tcase_add_test(tcase, t14_directories_that_links_lead_through_count);
-	tcase_add_test(tcase, a_way_that_cannot_be_walked_says_why);
 	tcase_add_test(tcase, t03_each_cause_has_its_code);
 	tcase_add_test(tcase, t03_socket_is_no_regular_file);
 	tcase_add_test(tcase, unreadable_file_is_not_permitted);

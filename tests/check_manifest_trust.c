@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/trust.h"
 #include "lib/plugin/manifest.h"
 #include "tests/support/suite.h"
 
@@ -52,9 +53,10 @@ static void put(int layer, const char *file, mode_t mode)
 
 static void read_all(struct kp_manifests *manifests)
 {
+	const struct kp_trust trust = {geteuid(), KP_TRUST_NO_GROUP};
 	struct kp_diag diag;
 	ck_assert_int_eq(
-		kp_manifests_read_trusted(dirs, 2, geteuid(), manifests, &diag), 0);
+		kp_manifests_read_trusted(dirs, 2, &trust, manifests, &diag), 0);
 }
 
 /* NULL: trusted; else the code. */
@@ -67,9 +69,9 @@ static const char *judged(const char *name, char *message, size_t size)
 	const struct kp_manifest *manifest = kp_manifests_find(&manifests, name);
 	ck_assert_msg(manifest != NULL, "%s", name);
 	if (manifest->error) {
-		ck_assert_str_eq(manifest->error->code, "not_trusted");
+		ck_assert_str_eq(manifest->error->code, "writable_by_others");
 		snprintf(message, size, "%s", manifest->error->message);
-		code = "not_trusted";
+		code = "writable_by_others";
 	}
 	kp_manifests_finish(&manifests);
 	return code;

@@ -22,11 +22,12 @@ int stale_add(struct stale *stale, const char *plugin, struct trace *trace)
 	return -1;
 }
 
-void stale_start(
-	struct stale *stale, struct lane *lane, stale_done_fn *given, void *context)
+void stale_start(struct stale *stale, struct lane *lane, const struct kp_trust *trust,
+	stale_done_fn *given, void *context)
 {
 	(void)stale;
 	(void)lane;
+	(void)trust;
 	(void)given;
 	(void)context;
 	ck_abort_msg("nothing can be started without memory");

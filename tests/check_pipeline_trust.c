@@ -29,9 +29,9 @@ static void change(const char *name, mode_t mode)
 	ck_assert_int_eq(chmod(at(name), mode), 0);
 }
 
-static void expect_distrust(const char *object, const char *words)
+static void expect_distrust(const char *code, const char *object, const char *words)
 {
-	expect(KP_STATE_REJECTED, "not_trusted");
+	expect(KP_STATE_REJECTED, code);
 	expect_said(object);
 	expect_said(words);
 	ck_assert_ptr_null(verdict.stored);
@@ -56,7 +56,7 @@ START_TEST(t14_library_that_others_may_write_is_rejected_with_its_mode)
 	serves_all = true;
 	once_more("x.so");
 	snprintf(mode, sizeof(mode), "%04o", (unsigned)bad_modes[_i]);
-	expect_distrust("x.so", mode);
+	expect_distrust("writable_by_others", "x.so", mode);
 }
 END_TEST
 
@@ -67,7 +67,7 @@ START_TEST(t14_library_of_another_user_is_rejected_with_the_uid)
 		return;
 	serves_all = true;
 	once_more("x.so");
-	expect_distrust("x.so", "12345");
+	expect_distrust("untrusted_owner", "x.so", "12345");
 }
 END_TEST
 
@@ -77,7 +77,7 @@ START_TEST(t14_directory_above_that_others_may_write_counts)
 	change("deep", 0777);
 	serves_all = true;
 	once_more("deep/down/x.so");
-	expect_distrust("/deep ", "0777");
+	expect_distrust("writable_by_others", "/deep ", "0777");
 }
 END_TEST
 
@@ -88,7 +88,7 @@ START_TEST(t14_directory_above_of_another_user_counts)
 		return;
 	serves_all = true;
 	once_more("deep/down/x.so");
-	expect_distrust("/deep ", "12345");
+	expect_distrust("untrusted_owner", "/deep ", "12345");
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(t14_library_beside_it_counts)
 	bring("$ORIGIN");
 	serves_all = true;
 	once_more("x.so");
-	expect_distrust("liby.so", "0666");
+	expect_distrust("writable_by_others", "liby.so", "0666");
 }
 END_TEST
 
@@ -114,16 +114,36 @@ START_TEST(t14_library_elsewhere_that_it_needs_counts)
 				       path, "searched"));
 	serves_all = true;
 	once_more("x.so");
-	expect_distrust("libz.so", "0666");
+	expect_distrust("writable_by_others", "libz.so", "0666");
 }
 END_TEST
 
-START_TEST(t14_a_daemon_of_one_user_asks_nobody)
+START_TEST(t14_a_daemon_of_one_user_asks_as_well)
+{
+	library("deep/x.so", "bytes");
+	change("deep/x.so", bad_modes[_i]);
+	once_more("deep/x.so");
+	expect(KP_STATE_REJECTED, "writable_by_others");
+	change("deep/x.so", 0600);
+	once_more("deep/x.so");
+	expect(KP_STATE_ACTIVE, "");
+	change("deep", bad_modes[_i] | 0111);
+	once_more("deep/x.so");
+	expect(KP_STATE_REJECTED, "writable_by_others");
+}
+END_TEST
+
+START_TEST(anybodys_files_are_taken_by_who_wants_them)
 {
 	library("x.so", "bytes");
-	change("x.so", 0666);
+	change("x.so", bad_modes[_i]);
+	any_files = true;
 	once_more("x.so");
 	expect(KP_STATE_ACTIVE, "");
+	/* What was found under that does not hold without it. */
+	any_files = false;
+	once_more("x.so");
+	expect(KP_STATE_REJECTED, "writable_by_others");
 }
 END_TEST
 
@@ -135,7 +155,7 @@ START_TEST(t14_what_was_trusted_is_asked_again_at_a_warm_start)
 	expect(KP_STATE_ACTIVE, "");
 	change("deep", 0777);
 	once_more("deep/x.so");
-	expect_distrust("/deep ", "0777");
+	expect_distrust("writable_by_others", "/deep ", "0777");
 	change("deep", 0755);
 	once_more("deep/x.so");
 	expect(KP_STATE_ACTIVE, "");
@@ -158,7 +178,7 @@ START_TEST(t14_directory_that_is_mended_makes_it_stale)
 	struct kp_manifests manifests = {.count = 1, .items = &m};
 	start();
 	go(&m, false);
-	expect(KP_STATE_REJECTED, "not_trusted");
+	expect(KP_STATE_REJECTED, "writable_by_others");
 	change("deep", 0755);
 	pipeline_stale(pipeline, &manifests, note_stale, &count);
 	while (count == SIZE_MAX && uv_run(&loop, UV_RUN_ONCE))
@@ -241,7 +261,8 @@ static Suite *suite(void)
 	tcase_add_test(t, t14_directory_above_of_another_user_counts);
 	tcase_add_test(t, t14_library_beside_it_counts);
 	tcase_add_test(t, t14_library_elsewhere_that_it_needs_counts);
-	tcase_add_test(t, t14_a_daemon_of_one_user_asks_nobody);
+	tcase_add_loop_test(t, t14_a_daemon_of_one_user_asks_as_well, 0, modes);
+	tcase_add_loop_test(t, anybodys_files_are_taken_by_who_wants_them, 0, modes);
 	tcase_add_test(t, t14_what_was_trusted_is_asked_again_at_a_warm_start);
 	tcase_add_test(t, t14_directory_that_is_mended_makes_it_stale);
 	tcase_add_test(t, library_that_not_everybody_may_read_is_not_published);

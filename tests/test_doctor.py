@@ -206,14 +206,14 @@ class Places(Doctor):
     def test_directories_of_manifests(self):
         self.assertIn("missing_directory", self.codes({"manifest-dir": self.path("absent")}))
         os.chmod(self.path("manifests"), 0o777)
-        self.assertIn("not_trusted", self.codes())
+        self.assertIn("writable_by_others", self.codes())
         os.chmod(self.path("manifests"), 0o755)
         self.assertEqual(self.codes(), ["no_daemon"])
 
     def test_the_plugin_directory(self):
         self.assertIn("missing_directory", self.codes({"plugin-dir": self.path("absent")}))
         os.chmod(self.path("plugins"), 0o722)
-        self.assertIn("not_trusted", self.codes())
+        self.assertIn("writable_by_others", self.codes())
 
     def test_directories_that_we_may_not_read_or_write(self):
         if os.geteuid():

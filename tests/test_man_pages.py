@@ -59,6 +59,7 @@ OTHERS = {
     "zsh(1)",
     "fish(1)",
     "abort(3)",
+    "getfacl(1)",
 }
 
 

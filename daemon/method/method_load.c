@@ -187,7 +187,8 @@ static void load_file(struct daemon *daemon, struct call *call)
 	int fd = -1;
 
 	if (find_file(call, &fd, &diag) < 0 ||
-		loaded_check(fd, daemon->options->system, geteuid(), &diag) < 0 ||
+		loaded_check(fd, daemon->options->system, daemon_trust(daemon), &diag) <
+			0 ||
 		choose_name(daemon, given, fd, name, &diag) < 0)
 		call_fail(call, &diag, NULL);
 	else

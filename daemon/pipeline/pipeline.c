@@ -239,8 +239,12 @@ static void open_work(struct lane_job *job)
 	if (!pipeline->store)
 		pipeline->store = store_open(
 			pipeline->settings.store_dir, NULL, &pipeline->store_diag);
-	if (pipeline->store && pipeline->settings.system)
-		store_serve_all(pipeline->store);
+	if (pipeline->store)
+		store_ask(pipeline->store,
+			&(struct store_wish){pipeline->settings.any_files
+						     ? NULL
+						     : pipeline->settings.trust,
+				pipeline->settings.system});
 	/* What could not be written later is said now. */
 	opening->failed = kp_file_make_dirs(pipeline->settings.cache_dir, 0755,
 				  &opening->diag) < 0 ||
@@ -284,6 +288,8 @@ static int copy_settings(
 	own->suspected = options->suspected;
 	own->signing = options->signing;
 	own->system = options->system;
+	own->trust = options->trust;
+	own->any_files = options->any_files;
 	own->confinement = options->confinement;
 	own->warned = options->warned;
 	own->warned_context = options->warned_context;

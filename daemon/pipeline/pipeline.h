@@ -18,6 +18,7 @@
 #include "lib/plugin/manifest.h"
 #include "lib/plugin/verdict.h"
 
+struct kp_trust;
 struct pipeline;
 struct store;
 struct suspects;
@@ -38,7 +39,10 @@ struct pipeline_options {
 	void *warned_context;
 	/* All is done and saved: memory that is not needed now goes back next. */
 	void (*resting)(void *context);
-	bool system; /* serves all users: nothing that others may change is taken */
+	bool system; /* serves all users: what is not public is not taken */
+	/* Whose files are taken; borrowed. With any_files that is asked of keys alone. */
+	const struct kp_trust *trust;
+	bool any_files;
 	/* Where workers are not confined as a whole, a system's daemon probes only what
 	 * belongs to root. Borrowed; NULL: they are. */
 	const struct kp_confinement *confinement;

@@ -57,5 +57,7 @@ void pipeline_stale(struct pipeline *pipeline, const struct kp_manifests *manife
 	}
 	*asked = (struct asked){pipeline, found, context};
 	pipeline->checks++;
-	stale_start(stale, &pipeline->lane, checked, asked);
+	stale_start(stale, &pipeline->lane,
+		pipeline->settings.any_files ? NULL : pipeline->settings.trust, checked,
+		asked);
 }

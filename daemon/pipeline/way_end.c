@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/trust.h"
+
 static struct way *way_of(struct lane_job *job)
 {
 	return (struct way *)((char *)job - offsetof(struct way, job));
@@ -243,8 +245,8 @@ static enum kp_state state_of(const char *code)
 		"missing_file", "dangling_link", "generation_lost", NULL};
 	static const char *const rejected[] = {"not_regular_file", "link_loop",
 		"not_permitted", "not_confined", "file_too_large", "too_many_files",
-		"outside", "not_world_readable", "not_trusted", "path_too_long",
-		"too_many_search_paths", NULL};
+		"outside", "not_world_readable", "untrusted_owner", "writable_by_others",
+		"path_too_long", "too_many_search_paths", NULL};
 
 	if (is_one_of(code, missing))
 		return KP_STATE_MISSING;
@@ -272,6 +274,8 @@ void way_fail_file(struct way *way)
 	char text[sizeof(way->diag.message) + 256];
 	enum kp_state state = state_of(way->diag.code);
 
+	if (way->trace)
+		way->trace->distrusted = kp_trust_is_code(way->diag.code);
 	kp_verdict_fail(
 		&way->verdict, state, way->diag.code, explain(way, text, sizeof(text)));
 	way->verdict.retry = state == KP_STATE_FAILED;

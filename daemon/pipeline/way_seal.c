@@ -18,6 +18,7 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
+#include "lib/base/trust.h"
 
 enum { SIGNATURE_BYTES = 16 << 10, KEY_BYTES = 4 << 10, KEYS_MOST = 256 };
 
@@ -55,16 +56,13 @@ static void note(struct way *way, const char *code, const char *object, const ch
 }
 
 /* What others may change is nobody's key. */
-static int read_key(const char *path, char **text, struct kp_diag *diag)
+static int read_key(
+	const struct kp_trust *trust, const char *path, char **text, struct kp_diag *diag)
 {
-	struct stat st;
 	size_t size;
-	owned_fd fd = kp_file_open(AT_FDCWD, path, &st, diag);
+	owned_fd fd = kp_trust_open(trust, path, NULL, diag);
 
-	if (fd < 0 || kp_file_trusted(&st, path, geteuid(), diag) < 0 ||
-		kp_file_way_trusted(path, geteuid(), diag) < 0)
-		return -1;
-	return kp_file_read_open(fd, path, KEY_BYTES, text, &size, diag);
+	return fd < 0 ? -1 : kp_file_read_open(fd, path, KEY_BYTES, text, &size, diag);
 }
 
 static void take_key(struct way *way, const char *name)
@@ -79,17 +77,15 @@ static void take_key(struct way *way, const char *name)
 		return;
 	}
 	(void)trace(way, path);
-	if (read_key(path, &text, &diag) == 0) {
+	if (read_key(pipeline_settings(way->pipeline)->trust, path, &text, &diag) == 0) {
 		(void)json_array_append_new(json_object_get(way->seal, "keys"),
 			json_pack("{s:o, s:o}", "file", kp_json_clean_string(path),
 				"text", kp_json_clean_string(text)));
 		return;
 	}
 	(void)snprintf(said, sizeof(said), "the key is not used: %s", diag.message);
-	note(way,
-		strcmp(diag.code, "not_trusted") == 0 ? "key_not_trusted"
-						      : "bad_key_file",
-		path, said);
+	note(way, kp_trust_is_code(diag.code) ? "key_not_trusted" : "bad_key_file", path,
+		said);
 }
 
 static int is_key(const struct dirent *item)
@@ -257,6 +253,7 @@ void way_seal(struct way *way)
 bool way_is_foreign(struct way *way)
 {
 	const struct pipeline_options *settings = pipeline_settings(way->pipeline);
+	const struct kp_trust of_root = {0, KP_TRUST_NO_GROUP};
 	char why[KP_CONFINEMENT_TEXT];
 	struct stat st;
 	if (!settings->system || !settings->confinement ||
@@ -265,7 +262,7 @@ bool way_is_foreign(struct way *way)
 	for (size_t i = 0; i < way->trace->count; i++) {
 		const char *path = way->trace->items[i].path;
 		if (!way->trace->items[i].stamp.exists || lstat(path, &st) < 0 ||
-			(st.st_uid == 0 && kp_file_way_trusted(path, 0, NULL) == 0))
+			(st.st_uid == 0 && kp_trust_path(&of_root, path, NULL) == 0))
 			continue;
 		kp_diag_set(&way->diag, "not_confined", path,
 			"%s belongs to the user %u, or others may change the way to it, "

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/store/origin.h"
-#include "lib/base/file.h"
+#include "lib/base/trust.h"
 
 static const char loader_cache[] = "/etc/ld.so.cache";
 
@@ -27,22 +27,25 @@ static bool digest_is_wanted(const struct way *way, const char *digest)
 	return !way->manifest.sha256[0] || strcmp(way->manifest.sha256, digest) == 0;
 }
 
-static bool serves_all(const struct way *way)
+static const struct kp_trust *trust_of(const struct way *way)
 {
-	return pipeline_settings(way->pipeline)->system;
+	const struct pipeline_options *settings = pipeline_settings(way->pipeline);
+
+	return settings->any_files ? NULL : settings->trust;
 }
 
-/*
- * Files are as they were; whether others may put another in the place of one is asked
- * again, of a system's daemon.
+/* Files are as they were; whose they are is asked again, as a restart may ask for more.
  */
 static bool is_trusted_still(const struct way *way, const struct trace *trace)
 {
-	for (size_t i = 0; serves_all(way) && i < trace->count; i++)
-		if (trace->items[i].stamp.exists &&
-			kp_file_way_trusted(trace->items[i].path, geteuid(), NULL) < 0)
-			return false;
-	return true;
+	struct kp_trust_look look = {.trust = trust_of(way)};
+	bool trusted = true;
+
+	for (size_t i = 0; trusted && i < trace->count; i++)
+		trusted = !trace->items[i].stamp.exists ||
+			  kp_trust_look(&look, trace->items[i].path);
+	kp_trust_look_finish(&look);
+	return trusted;
 }
 
 void way_look(struct lane_job *job)
@@ -308,11 +311,10 @@ static int trace_missing(struct way *way, const json_t *need, const char *name)
 /* What is loaded with it is loaded by everybody, too. */
 static int check_need(struct way *way, const char *path)
 {
-	struct stat st;
+	const struct kp_trust *trust = trust_of(way);
 
-	if (!serves_all(way) || stat(path, &st) < 0 ||
-		(kp_file_trusted(&st, path, geteuid(), &way->diag) == 0 &&
-			kp_file_way_trusted(path, geteuid(), &way->diag) == 0))
+	if (!trust || kp_trust_path(trust, path, &way->diag) == 0 ||
+		!kp_trust_is_code(way->diag.code))
 		return 0;
 	trace_wrong(way, path);
 	return -1;

@@ -9,6 +9,7 @@
 
 #include "daemon/scan/index.h"
 #include "lib/base/file.h"
+#include "lib/base/trust.h"
 
 /* What every library needs is looked at once. */
 enum { SHARED_MOST = 32 };
@@ -17,6 +18,7 @@ struct looking {
 	const struct index_look *look;
 	size_t plugin_dir; /* length */
 	int store;
+	struct kp_trust_look trust;
 	size_t count;
 	struct {
 		const char *path;
@@ -57,10 +59,9 @@ static void stamp_of(struct looking *looking, const char *path, struct stamp *st
 	looking->shared[looking->count++].stamp = *stamp;
 }
 
-static bool is_trusted(const struct looking *looking, const struct traced *file)
+static bool is_trusted(struct looking *looking, const struct traced *file)
 {
-	return !looking->look->only_trusted || !file->stamp.exists ||
-	       kp_file_way_trusted(file->path, geteuid(), NULL) == 0;
+	return !file->stamp.exists || kp_trust_look(&looking->trust, file->path);
 }
 
 static bool files_hold(struct looking *looking, const struct trace *trace)
@@ -95,6 +96,7 @@ void index_look(struct index *index, const struct index_look *look)
 {
 	struct looking looking = {.look = look,
 		.plugin_dir = strlen(look->plugin_dir),
+		.trust = {.trust = look->trust},
 		.store = open(look->store_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 
 	for (size_t i = 0; looking.store >= 0 && i < index->count; i++) {
@@ -102,5 +104,6 @@ void index_look(struct index *index, const struct index_look *look)
 		item->holds = item->is_known && entry_holds(&looking, item->kept) &&
 			      files_hold(&looking, item->trace);
 	}
+	kp_trust_look_finish(&looking.trust);
 	kp_file_close(&looking.store);
 }

@@ -8,11 +8,12 @@
 #include "daemon/scan/sighting.h"
 
 struct index;
+struct kp_trust;
 
 struct index_look {
 	const char *plugin_dir, *store_dir;
 	const struct sightings *libraries; /* of plugin_dir */
-	bool only_trusted;		   /* also: can nobody else change them? */
+	const struct kp_trust *trust;	   /* also: whose are they? NULL: anybody's */
 };
 
 /* Sets `holds` of the items whose manifest is known. Blocks on stat alone. */

@@ -20,6 +20,7 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 enum { NAME_BYTES = 96, COMPLETE_S = 60 };
 static const uint64_t file_most = (uint64_t)DIGEST_FILE_MIB << 20;
@@ -109,7 +110,7 @@ static int check_kind(
 	return 0;
 }
 
-int loaded_check(int fd, bool system, uid_t owner, struct kp_diag *diag)
+int loaded_check(int fd, bool for_all, const struct kp_trust *trust, struct kp_diag *diag)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -120,14 +121,12 @@ int loaded_check(int fd, bool system, uid_t owner, struct kp_diag *diag)
 			strerror(errno));
 	if (check_kind(fd, &st, path, diag) < 0)
 		return -1;
-	if (!system)
-		return 0;
-	if (!(st.st_mode & S_IROTH))
+	if (for_all && !(st.st_mode & S_IROTH))
 		return kp_diag_set(diag, "not_world_readable", path,
 			"%s has mode %04o: what is not readable by everybody is not "
 			"copied to where it would be",
 			path, (unsigned)st.st_mode & 07777);
-	return kp_file_trusted(&st, path, owner, diag);
+	return trust ? kp_trust_file(trust, fd, &st, path, diag) : 0;
 }
 
 void loaded_name(int fd, char *name, size_t size)

@@ -13,6 +13,8 @@
 
 #include "lib/base/diag.h"
 
+struct kp_trust;
+
 enum { LOADED_MOST = 64 };
 
 /* The directory, made and emptied; malloc'ed, absolute. NULL with *diag. */
@@ -20,11 +22,11 @@ char *loaded_open(const char *state_dir, struct kp_diag *diag);
 
 /*
  * Can this descriptor be copied: a regular file that has a name, open for reading, not
- * too large? system: readable by all, and nobody but root and `owner` may change it.
+ * too large? for_all: readable by all. trust: nobody else may change it (NULL: anybody).
  * Codes not_readable, not_regular_file, unlinked_file, file_too_large, io_error,
- * not_world_readable, not_trusted.
+ * not_world_readable, those of lib/base/trust.h.
  */
-int loaded_check(int fd, bool system, uid_t owner, struct kp_diag *diag)
+int loaded_check(int fd, bool for_all, const struct kp_trust *trust, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 /* The base name of its file without ".so"; "" where that is no name of a plugin. */
 void loaded_name(int fd, char *name, size_t size);

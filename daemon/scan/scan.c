@@ -389,7 +389,7 @@ static int set_places(struct scan *scan)
 		return -1;
 	}
 	scan->places = (struct survey_places){n, scan->dirs, daemon->options->plugin_dir,
-		daemon->options->system, scan->store_dir};
+		daemon_trust(daemon), scan->store_dir};
 	return 0;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/trust.h"
+
 struct stale {
 	struct lane_job job;
 	size_t count, found;
@@ -14,6 +16,7 @@ struct stale {
 		struct trace *trace;
 	} * items;
 	struct stale_plugin *changed; /* room for all */
+	const struct kp_trust *trust;
 	stale_done_fn *done;
 	void *context;
 };
@@ -61,15 +64,28 @@ int stale_add(struct stale *stale, const char *plugin, struct trace *trace)
 	return 0;
 }
 
+static bool is_trusted(struct kp_trust_look *look, const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->count; i++)
+		if (trace->items[i].stamp.exists &&
+			!kp_trust_look(look, trace->items[i].path))
+			return false;
+	return true;
+}
+
 static void work(struct lane_job *job)
 {
 	struct stale *stale = stale_of(job);
+	struct kp_trust_look look = {.trust = stale->trust};
 
-	for (size_t i = 0; i < stale->count; i++)
-		if (!trace_holds(stale->items[i].trace))
-			stale->changed[stale->found++] =
-				(struct stale_plugin){stale->items[i].plugin,
-					trace_modified(stale->items[i].trace)};
+	for (size_t i = 0; i < stale->count; i++) {
+		struct trace *trace = stale->items[i].trace;
+		if (trace_holds(trace) && is_trusted(&look, trace) == !trace->distrusted)
+			continue;
+		stale->changed[stale->found++] = (struct stale_plugin){
+			stale->items[i].plugin, trace_modified(trace)};
+	}
+	kp_trust_look_finish(&look);
 }
 
 static void worked(struct lane_job *job)
@@ -80,9 +96,10 @@ static void worked(struct lane_job *job)
 	stale_free(stale);
 }
 
-void stale_start(
-	struct stale *stale, struct lane *lane, stale_done_fn *done, void *context)
+void stale_start(struct stale *stale, struct lane *lane, const struct kp_trust *trust,
+	stale_done_fn *done, void *context)
 {
+	stale->trust = trust;
 	stale->done = done;
 	stale->context = context;
 	lane_add(lane, &stale->job, work, worked);

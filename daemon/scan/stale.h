@@ -9,6 +9,7 @@
 #include "daemon/pipeline/lane.h"
 #include "daemon/scan/stamp.h"
 
+struct kp_trust;
 struct stale;
 
 /* A plugin whose files have changed; path: of one that was written to in place, or NULL.
@@ -24,9 +25,12 @@ struct stale *stale_new(void);
 /* Adds a plugin: copies the name, takes a reference. */
 int stale_add(struct stale *stale, const char *plugin, struct trace *trace)
 	__attribute__((warn_unused_result));
-/* Begins; frees itself after done. */
-void stale_start(
-	struct stale *stale, struct lane *lane, stale_done_fn *done, void *context);
+/*
+ * Begins; frees itself after done. Files of which `trust` (borrowed; NULL: nobody asks)
+ * says another thing than when the plugin was looked at count as changed.
+ */
+void stale_start(struct stale *stale, struct lane *lane, const struct kp_trust *trust,
+	stale_done_fn *done, void *context);
 /* One that was not started. NULL is fine. */
 void stale_free(struct stale *stale);
 

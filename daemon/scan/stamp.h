@@ -41,7 +41,8 @@ enum { TRACE_MOST = 4096 }; /* files of a trace that is kept */
 /* Counted references, by one thread at a time; unchanged once it is shared. */
 struct trace {
 	unsigned references;
-	bool proof; /* every stamp was old enough when it was taken */
+	bool proof;	 /* every stamp was old enough when it was taken */
+	bool distrusted; /* a file was refused for whose it is; not kept on disk */
 	size_t count;
 	struct traced {
 		char *path;

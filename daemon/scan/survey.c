@@ -12,8 +12,8 @@
 
 #include "daemon/scan/index.h"
 #include "daemon/scan/index_look.h"
-#include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 
 static const char library_end[] = ".so";
 static const char manifest_end[] = ".json";
@@ -37,8 +37,8 @@ static uint64_t see(const struct survey_places *places, struct sightings *layers
 		const char *dir = places->manifest_dirs[i];
 		hash = mix(hash,
 			sightings_read(dir, manifest_end, layers ? &layers[i] : NULL));
-		if (places->only_trusted)
-			hash = mix(hash, kp_file_way_trusted(dir, geteuid(), NULL) == 0);
+		if (places->trust)
+			hash = mix(hash, kp_trust_path(places->trust, dir, NULL) == 0);
 	}
 	return mix(hash, sightings_read(places->plugin_dir, library_end, libraries));
 }
@@ -281,11 +281,10 @@ static int read_manifests(const struct survey_places *places, struct index *inde
 	struct survey *survey, struct kp_diag *diag)
 {
 	struct knowing knowing = {survey, index};
-	uid_t owner = geteuid();
 
 	return kp_manifests_read_known(places->manifest_dirs, places->n_manifest_dirs,
-		places->only_trusted ? &owner : NULL, index ? is_known : NULL, &knowing,
-		&survey->manifests, diag);
+		places->trust, index ? is_known : NULL, &knowing, &survey->manifests,
+		diag);
 }
 
 static int read_all(const struct survey_places *places, struct index *index,
@@ -318,7 +317,7 @@ int survey_read_known(const struct survey_places *places, struct index *index,
 		index_look(index, &(struct index_look){.plugin_dir = places->plugin_dir,
 					  .store_dir = places->store_dir,
 					  .libraries = &survey->libraries,
-					  .only_trusted = places->only_trusted});
+					  .trust = places->trust});
 	sightings_finish(&survey->libraries);
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "lib/plugin/manifest.h"
 
 struct index;
+struct kp_trust;
 
 enum { SURVEY_DIRS = 4096, SURVEY_UNCLAIMED = 4096 };
 
@@ -23,7 +24,8 @@ struct survey_places {
 	size_t n_manifest_dirs;
 	const char *const *manifest_dirs;
 	const char *plugin_dir;
-	bool only_trusted;     /* manifests that nobody but root and we may change */
+	/* Of manifests, and of what the index knows; NULL: nobody is asked. */
+	const struct kp_trust *trust;
 	const char *store_dir; /* of survey_read_known */
 };
 

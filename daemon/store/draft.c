@@ -14,6 +14,7 @@
 #include "daemon/store/store_entry.h"
 #include "daemon/store/tree.h"
 #include "lib/base/file.h"
+#include "lib/base/trust.h"
 
 static const uint64_t file_most = (uint64_t)STORE_FILE_MIB << 20;
 
@@ -160,10 +161,13 @@ static int dangling(const char *path, struct kp_diag *diag)
 		"%s is a link to %s, which does not exist", path, target);
 }
 
-static int open_source(const char *path, struct stat *st, struct kp_diag *diag)
+static int open_source(const struct store *store, const char *path, struct stat *st,
+	struct kp_diag *diag)
 {
+	const struct kp_trust *trust = store->wish.trust;
 	struct kp_diag own;
-	int fd = kp_file_open(AT_FDCWD, path, st, &own);
+	int fd = trust ? kp_trust_open(trust, path, st, &own)
+		       : kp_file_open(AT_FDCWD, path, st, &own);
 
 	if (fd >= 0)
 		return fd;
@@ -235,26 +239,22 @@ static enum draft_result copy_settled(struct draft *draft, int from,
 	return DRAFT_ADDED;
 }
 
-/* May everybody have it, and be told to load it? */
+/* May everybody have it? */
 static int check_for_all(const struct stat *st, const char *path, struct kp_diag *diag)
 {
-	uid_t owner = geteuid();
-
-	if (!(st->st_mode & S_IROTH))
-		return kp_diag_set(diag, "not_world_readable", path,
-			"%s has mode %04o: what is not readable by everybody is not "
-			"copied to where it would be",
-			path, (unsigned)st->st_mode & 07777);
-	if (kp_file_trusted(st, path, owner, diag) < 0)
-		return -1;
-	return kp_file_way_trusted(path, owner, diag);
+	if (st->st_mode & S_IROTH)
+		return 0;
+	return kp_diag_set(diag, "not_world_readable", path,
+		"%s has mode %04o: what is not readable by everybody is not copied to "
+		"where it would be",
+		path, (unsigned)st->st_mode & 07777);
 }
 
 static enum draft_result add(struct draft *draft, struct draft_file *file,
 	unsigned *wait_ms, struct kp_diag *diag)
 {
 	struct stat st;
-	int from = open_source(file->from, &st, diag);
+	int from = open_source(draft->store, file->from, &st, diag);
 
 	if (from < 0)
 		return DRAFT_WRONG;
@@ -264,7 +264,7 @@ static enum draft_result add(struct draft *draft, struct draft_file *file,
 		kp_diag_set(diag, "file_too_large", file->from,
 			"%s has %lld bytes; %d MiB are the most", file->from,
 			(long long)st.st_size, STORE_FILE_MIB);
-	else if (!draft->store->for_all || check_for_all(&st, file->from, diag) == 0)
+	else if (!draft->store->wish.for_all || check_for_all(&st, file->from, diag) == 0)
 		result = copy_settled(draft, from, file, wait_ms, diag);
 	kp_file_close(&from);
 	return result;

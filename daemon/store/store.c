@@ -98,9 +98,9 @@ struct store *store_open(const char *dir, const char *boot, struct kp_diag *diag
 	return store;
 }
 
-void store_serve_all(struct store *store)
+void store_ask(struct store *store, const struct store_wish *wish)
 {
-	store->for_all = true;
+	store->wish = *wish;
 }
 
 void store_close(struct store *store)

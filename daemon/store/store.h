@@ -27,6 +27,7 @@ enum {
 	STORE_FILE_MIB = DIGEST_FILE_MIB,
 };
 
+struct kp_trust;
 struct store;
 struct draft;
 
@@ -39,12 +40,15 @@ struct store *store_open(const char *dir, const char *boot, struct kp_diag *diag
 void store_close(struct store *store); /* NULL is fine */
 
 /*
- * The store of a system's daemon, before its first draft: what goes in is published to
- * everybody and loaded by everybody. It takes no file that is not readable by all
- * (not_world_readable), and none that others than root and this process's user may
- * change or replace (not_trusted).
+ * What is asked of files, before the first draft. What goes into the store of a system's
+ * daemon is published to everybody: it takes none that is not readable by all
+ * (not_world_readable). `trust` is borrowed; NULL: anybody's files are taken.
  */
-void store_serve_all(struct store *store);
+struct store_wish {
+	const struct kp_trust *trust;
+	bool for_all;
+};
+void store_ask(struct store *store, const struct store_wish *wish);
 
 /*
  * Is this entry here and right? It is hashed where that was not done in this boot, or
@@ -96,8 +100,8 @@ enum draft_result {
 /*
  * Copies and hashes the file of an absolute path in one pass. Codes of
  * kp_file_open and digest_copy, dangling_link, too_many_files, outside (more than
- * STORE_UPS directories above the library), those of store_serve_all. Nobody else sees
- * the copy before draft_keep.
+ * STORE_UPS directories above the library), those of store_ask and lib/base/trust.h.
+ * Nobody else sees the copy before draft_keep.
  */
 enum draft_result draft_add(struct draft *draft, const char *path, unsigned *wait_ms,
 	struct kp_diag *diag) __attribute__((warn_unused_result));

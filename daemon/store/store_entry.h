@@ -13,7 +13,7 @@ struct store {
 	char boot[64];
 	int fd;	   /* of dir */
 	int marks; /* of .boot/<boot>, or -1 */
-	bool for_all;
+	struct store_wish wish;
 };
 
 /* Remembers that the entry is right as it is, for this boot; *kept as store_keeps. */

@@ -83,15 +83,20 @@ static int check_regular(int fd, const char *path, struct stat *st, struct kp_di
 	return 0;
 }
 
-int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *diag)
+int kp_file_opened(int fd, const char *path, struct stat *st, struct kp_diag *diag)
 {
-	int fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
 	if (fd < 0)
 		return open_failed(path, diag);
 	if (check_regular(fd, path, st, diag) < 0)
 		kp_file_close(&fd);
 	return fd;
+}
+
+int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *diag)
+{
+	return kp_file_opened(
+		openat(dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), path, st,
+		diag);
 }
 
 /* Up to `size` bytes, fewer at the end of the file. */

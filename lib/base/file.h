@@ -19,6 +19,10 @@
 int kp_file_open(int dir, const char *path, struct stat *st, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
+/* The same of what open(2) has given: a descriptor, which it takes, or -1 with errno. */
+int kp_file_opened(int fd, const char *path, struct stat *st, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
+
 /*
  * Reads a whole regular file of at most `limit` bytes. *text is malloc'ed and
  * terminated. Codes of kp_file_open and file_too_large.
@@ -55,24 +59,6 @@ int kp_file_write(int fd, const void *bytes, size_t size)
 
 /* mkdir -p with `mode` for what it makes. Code: write_failed. */
 int kp_file_make_dirs(const char *path, mode_t mode, struct kp_diag *diag)
-	__attribute__((warn_unused_result));
-
-/*
- * May nobody but root and `owner` change what `st` was read of (file or directory)?
- * 0 if so; else code not_trusted, the message names path, uid and mode.
- */
-int kp_file_trusted(const struct stat *st, const char *path, uid_t owner,
-	struct kp_diag *diag) __attribute__((warn_unused_result));
-
-/*
- * May nobody else put another file at this absolute path? Asks the same of every
- * directory from the root to it, those that links lead through included (links must
- * belong to root or owner); a sticky directory of theirs passes. A directory at the
- * path itself is asked, too, but not a file: whoever has opened it asks
- * kp_file_trusted of what is open. Codes not_trusted, missing_file, link_loop,
- * path_too_long, io_error, no_memory; the object is the component.
- */
-int kp_file_way_trusted(const char *path, uid_t owner, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 /*

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/owned.h"
+#include "lib/base/trust.h"
 #include "lib/base/json.h"
 #include "lib/table/table_layout.h"
 #include "lib/table/table_read.h"
@@ -169,6 +170,7 @@ static int read_table(int fd, size_t size, struct kp_view **view, struct kp_diag
 int kp_view_read(const char *path, uid_t owner, struct kp_view_stamp *stamp,
 	struct kp_view **view, struct kp_diag *diag)
 {
+	const struct kp_trust trust = {owner, KP_TRUST_NO_GROUP};
 	struct stat st;
 	owned_fd fd = kp_file_open(AT_FDCWD, path, &st, diag);
 
@@ -180,7 +182,7 @@ int kp_view_read(const char *path, uid_t owner, struct kp_view_stamp *stamp,
 		return 0;
 	}
 	*stamp = now;
-	if (kp_file_trusted(&st, path, owner, diag) < 0)
+	if (kp_trust_file(&trust, fd, &st, path, diag) < 0)
 		return -1;
 	if (st.st_size < KP_TABLE_HEADER || st.st_size > KP_TABLE_MOST)
 		return bad("its size is none of a table", diag);

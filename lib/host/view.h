@@ -26,7 +26,7 @@ struct kp_view_stamp {
 /*
  * Reads the table that plugind left at `path`, when it is another file than *stamp says
  * (which is renewed): *view is NULL where it is not. Nobody but root and owner may have
- * written it. Codes of kp_file_open, not_trusted, bad_view, no_memory.
+ * written it. Codes of kp_file_open and lib/base/trust.h, bad_view, no_memory.
  */
 int kp_view_read(const char *path, uid_t owner, struct kp_view_stamp *stamp,
 	struct kp_view **view, struct kp_diag *diag) __attribute__((warn_unused_result));

@@ -94,10 +94,6 @@ static const struct kp_code rows[] = {
 		"Install kplug again, whole."},
 	{"not_permitted", KP_SEVERITY_ERROR, "You may not read this.",
 		"Change its mode or owner, or be somebody else."},
-	{"not_trusted", KP_SEVERITY_ERROR,
-		"Others than root and the daemon's user may change it.",
-		"chmod go-w it and every directory above; who owns them is root, or the "
-		"user of a private plugind."},
 	{"not_writable", KP_SEVERITY_WARNING,
 		"The directory where manifests are installed cannot be written.",
 		"Change its mode or owner, or the file system's."},
@@ -125,6 +121,17 @@ static const struct kp_code rows[] = {
 		"Mend its name."},
 	{"unreadable_directory", KP_SEVERITY_WARNING, "A directory cannot be read.",
 		"Change its mode or owner."},
+	{"untrusted_owner", KP_SEVERITY_ERROR,
+		"It belongs neither to root nor to the user of the plugind that would "
+		"take "
+		"it.",
+		"chown root it once you trust what is there, or copy it to where only "
+		"you "
+		"and root write."},
+	{"writable_by_others", KP_SEVERITY_ERROR,
+		"Others than root and the user of the plugind that would take it may "
+		"change it.",
+		"chmod go-w it: a library, a manifest, and every directory above."},
 };
 
 const struct kp_code_table kp_codes_of_machine = {rows, KP_COUNT(rows)};

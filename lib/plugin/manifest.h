@@ -13,6 +13,8 @@
 
 #include "lib/base/diag.h"
 
+struct kp_trust;
+
 enum {
 	KP_MANIFEST_BYTES = 1 << 20,
 	KP_MANIFEST_CONFIG_BYTES = 256 << 10, /* of config, without blanks */
@@ -81,12 +83,11 @@ int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests
 	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 /*
- * The same for those who serve others: an item whose file or layer somebody else
- * than root and `owner` may change or replace has an error (not_trusted). The
- * directories are absolute.
+ * The same for those who run what is named: an item whose file or layer others may change
+ * or replace has an error (codes of lib/base/trust.h). The directories are absolute.
  */
-int kp_manifests_read_trusted(const char *const *dirs, size_t count, uid_t owner,
-	struct kp_manifests *out, struct kp_diag *diag)
+int kp_manifests_read_trusted(const char *const *dirs, size_t count,
+	const struct kp_trust *trust, struct kp_manifests *out, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
 
 /*
@@ -97,10 +98,11 @@ int kp_manifests_read_trusted(const char *const *dirs, size_t count, uid_t owner
 typedef bool kp_manifest_known_fn(
 	void *context, size_t layer, const char *file, struct kp_manifest *manifest);
 
-/* The same as kp_manifests_read, or with an owner as kp_manifests_read_trusted. */
-int kp_manifests_read_known(const char *const *dirs, size_t count, const uid_t *owner,
-	kp_manifest_known_fn *known, void *context, struct kp_manifests *out,
-	struct kp_diag *diag) __attribute__((warn_unused_result));
+/* The same as kp_manifests_read, or with `trust` as kp_manifests_read_trusted. */
+int kp_manifests_read_known(const char *const *dirs, size_t count,
+	const struct kp_trust *trust, kp_manifest_known_fn *known, void *context,
+	struct kp_manifests *out, struct kp_diag *diag)
+	__attribute__((warn_unused_result));
 
 const struct kp_manifest *kp_manifests_find(
 	const struct kp_manifests *manifests, const char *name);

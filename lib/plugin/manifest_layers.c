@@ -10,8 +10,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "lib/base/file.h"
+#include "lib/base/owned.h"
 #include "lib/base/text.h"
+#include "lib/base/trust.h"
 #include "lib/plugin/manifest.h"
 
 static const char SUFFIX[] = ".json";
@@ -25,12 +26,19 @@ struct entry {
 	size_t layer;
 };
 
+/* A directory; what is wrong with it is wrong with all that is in it. */
+struct layer {
+	int fd;			 /* or -1 */
+	struct kp_trust_dir dir; /* where trust is asked for */
+	struct kp_diag *untrusted;
+};
+
 struct scan {
 	const char *const *dirs;
 	size_t n_dirs;
-	int *fds;		     /* one a directory, or -1 */
-	const uid_t *owner;	     /* NULL: whoever may write, is believed */
-	kp_manifest_known_fn *known; /* or NULL */
+	struct layer *layers;	      /* one a directory */
+	const struct kp_trust *trust; /* NULL: whoever may write, is believed */
+	kp_manifest_known_fn *known;  /* or NULL */
 	void *context;
 	struct entry *entries;
 	size_t count, room;
@@ -42,21 +50,24 @@ static void scan_finish(struct scan *scan)
 		free(scan->entries[i].name);
 		free(scan->entries[i].file);
 	}
-	for (size_t i = 0; scan->fds && i < scan->n_dirs; i++)
-		kp_file_close(&scan->fds[i]);
+	for (size_t i = 0; scan->layers && i < scan->n_dirs; i++) {
+		kp_file_close(&scan->layers[i].fd);
+		kp_trust_dir_close(&scan->layers[i].dir);
+		free(scan->layers[i].untrusted);
+	}
 	free(scan->entries);
-	free(scan->fds);
+	free(scan->layers);
 }
 
-static int scan_init(
-	struct scan *scan, const char *const *dirs, size_t count, const uid_t *owner)
+static int scan_init(struct scan *scan, const char *const *dirs, size_t count,
+	const struct kp_trust *trust)
 {
-	*scan = (struct scan){.dirs = dirs, .n_dirs = count, .owner = owner};
-	scan->fds = calloc(count + 1, sizeof(*scan->fds));
-	if (!scan->fds)
+	*scan = (struct scan){.dirs = dirs, .n_dirs = count, .trust = trust};
+	scan->layers = calloc(count + 1, sizeof(*scan->layers));
+	if (!scan->layers)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		scan->fds[i] = -1;
+		scan->layers[i].fd = -1;
 	return 0;
 }
 
@@ -113,18 +124,60 @@ static int scan_stream(
 	return 0;
 }
 
+static int keep_diag(struct kp_diag **kept, const struct kp_diag *diag)
+{
+	*kept = malloc(sizeof(**kept));
+	if (!*kept)
+		return -1;
+	**kept = *diag;
+	return 0;
+}
+
+/* Others must not add files either: here no stickiness helps. -1: memory. */
+static int judge_layer(struct scan *scan, size_t layer)
+{
+	struct layer *its = &scan->layers[layer];
+	const char *path = scan->dirs[layer];
+	struct kp_diag diag;
+	struct stat st;
+
+	if (kp_trust_dir_open(&its->dir, scan->trust, path, &diag) < 0) {
+		its->dir = (struct kp_trust_dir){0};
+		return strcmp(diag.code, "missing_file") == 0
+			       ? 0
+			       : keep_diag(&its->untrusted, &diag);
+	}
+	if (fstat(its->dir.fd, &st) < 0)
+		kp_diag_set(&diag, "io_error", path, "cannot look at %s: %s", path,
+			strerror(errno));
+	else if (kp_trust_file(scan->trust, its->dir.fd, &st, path, &diag) == 0)
+		return 0;
+	return keep_diag(&its->untrusted, &diag);
+}
+
+/* What was judged is what is read. */
+static int open_layer(const struct scan *scan, size_t layer)
+{
+	const struct kp_trust_dir *judged = &scan->layers[layer].dir;
+
+	return judged->path ? openat(judged->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			    : open(scan->dirs[layer], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 static int scan_layer(struct scan *scan, size_t layer, struct kp_diags *warnings)
 {
 	const char *dir = scan->dirs[layer];
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+	if (scan->trust && judge_layer(scan, layer) < 0)
+		return -1;
+	int fd = open_layer(scan, layer);
 	if (fd < 0) {
 		if (errno != ENOENT)
 			warn_unreadable(warnings, dir, errno);
 		return 0;
 	}
 	/* Files are opened below this one, even if a link to it is swapped. */
-	scan->fds[layer] = fd;
+	scan->layers[layer].fd = fd;
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *stream = own >= 0 ? fdopendir(own) : NULL;
 	if (!stream) {
@@ -170,13 +223,10 @@ static bool is_gone(int dir, const char *file)
 
 static int set_error(struct kp_manifest *manifest, const struct kp_diag *diag)
 {
-	manifest->error = malloc(sizeof(*manifest->error));
-	if (!manifest->error) {
-		kp_manifest_finish(manifest);
-		return -1;
-	}
-	*manifest->error = *diag;
-	return 0;
+	if (keep_diag(&manifest->error, diag) == 0)
+		return 0;
+	kp_manifest_finish(manifest);
+	return -1;
 }
 
 /* A manifest that cannot be read: its digest changes with the reason. */
@@ -203,54 +253,54 @@ static int set_text(
 	return size == 0 ? 0 : set_error(manifest, &diag);
 }
 
-/*
- * The way first: once that is ours alone, nobody changes what is asked afterwards.
- * A mask is a link to a device that all may write: its way says enough.
- */
-static int check_trust(
-	const struct scan *scan, size_t layer, const char *path, struct kp_diag *diag)
-{
-	struct stat st;
-
-	if (!scan->owner)
-		return 0;
-	if (fstat(scan->fds[layer], &st) < 0)
-		return kp_diag_set(diag, "io_error", path, "cannot look at %s: %s",
-			scan->dirs[layer], strerror(errno));
-	if (kp_file_trusted(&st, scan->dirs[layer], *scan->owner, diag) < 0 ||
-		kp_file_way_trusted(path, *scan->owner, diag) < 0)
-		return -1;
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	return kp_file_trusted(&st, path, *scan->owner, diag);
-}
-
 enum outcome { NO_MEMORY = -1, GONE, READ };
 
 static enum outcome read_unread(const struct scan *scan, const struct entry *entry,
 	const char *path, struct kp_diag *diag, struct kp_manifest *manifest)
 {
-	if (is_gone(scan->fds[entry->layer], entry->file))
+	if (is_gone(scan->layers[entry->layer].fd, entry->file))
 		return GONE;
 	return set_unread(manifest, path, diag) < 0 ? NO_MEMORY : READ;
+}
+
+/* What others may have put there is not even known. */
+static int check_trust(const struct layer *layer, const char *file, struct kp_diag *diag)
+{
+	if (layer->untrusted) {
+		*diag = *layer->untrusted;
+		return -1;
+	}
+	return layer->dir.path ? kp_trust_path_at(&layer->dir, file, diag) : 0;
+}
+
+static int read_text(const struct layer *layer, const char *file, char **text,
+	size_t *size, struct kp_diag *diag)
+{
+	owned_fd fd = layer->dir.path ? kp_trust_open_at(&layer->dir, file, NULL, diag)
+				      : kp_file_open(layer->fd, file, NULL, diag);
+
+	return fd < 0 ? -1
+		      : kp_file_read_open(fd, file, KP_MANIFEST_BYTES, text, size, diag);
 }
 
 static enum outcome read_file(const struct scan *scan, const struct entry *entry,
 	const char *path, struct kp_manifest *manifest)
 {
-	int dir = scan->fds[entry->layer];
+	const struct layer *layer = &scan->layers[entry->layer];
 	struct kp_diag diag;
 	char *text;
 	size_t size;
+	bool trusted = check_trust(layer, entry->file, &diag) == 0;
 
-	if (check_trust(scan, entry->layer, path, &diag) < 0)
-		return read_unread(scan, entry, path, &diag, manifest);
-	if (scan->known &&
+	if (trusted && scan->known &&
 		scan->known(scan->context, entry->layer, entry->file, manifest))
 		return READ;
-	if (is_masked(dir, entry->file))
+	/* Whose link it is does not matter where nobody else can put any. */
+	if (!layer->untrusted && is_masked(layer->fd, entry->file))
 		return set_text(manifest, path, "", 0) < 0 ? NO_MEMORY : READ;
-	if (kp_file_read(dir, entry->file, KP_MANIFEST_BYTES, &text, &size, &diag) < 0)
+	if (!trusted)
+		return read_unread(scan, entry, path, &diag, manifest);
+	if (read_text(layer, entry->file, &text, &size, &diag) < 0)
 		return read_unread(scan, entry, path, &diag, manifest);
 	int result = set_text(manifest, path, text, size);
 	free(text);
@@ -316,13 +366,13 @@ static int read_entries(const struct scan *scan, struct kp_manifests *out)
 	return 0;
 }
 
-int kp_manifests_read_known(const char *const *dirs, size_t count, const uid_t *owner,
-	kp_manifest_known_fn *known, void *context, struct kp_manifests *out,
-	struct kp_diag *diag)
+int kp_manifests_read_known(const char *const *dirs, size_t count,
+	const struct kp_trust *trust, kp_manifest_known_fn *known, void *context,
+	struct kp_manifests *out, struct kp_diag *diag)
 {
 	struct kp_manifests read = {0};
 	struct scan scan;
-	int result = scan_init(&scan, dirs, count, owner);
+	int result = scan_init(&scan, dirs, count, trust);
 
 	scan.known = known;
 	scan.context = context;
@@ -347,10 +397,10 @@ int kp_manifests_read(const char *const *dirs, size_t count, struct kp_manifests
 	return kp_manifests_read_known(dirs, count, NULL, NULL, NULL, out, diag);
 }
 
-int kp_manifests_read_trusted(const char *const *dirs, size_t count, uid_t owner,
-	struct kp_manifests *out, struct kp_diag *diag)
+int kp_manifests_read_trusted(const char *const *dirs, size_t count,
+	const struct kp_trust *trust, struct kp_manifests *out, struct kp_diag *diag)
 {
-	return kp_manifests_read_known(dirs, count, &owner, NULL, NULL, out, diag);
+	return kp_manifests_read_known(dirs, count, trust, NULL, NULL, out, diag);
 }
 
 static int compare_to_name(const void *name, const void *manifest)

@@ -123,6 +123,7 @@ static const char *const argument[] = {
 static const char *const failed[] = {
 	/* the daemon, its files and its children */
 	"already_running",
+	"any_files",
 	"application_gone",
 	"bad_cache",
 	"bad_decisions",
@@ -252,7 +253,6 @@ static const char *const failed[] = {
 	"not_confined",
 	"not_elf",
 	"not_shared_object",
-	"not_trusted",
 	"not_world_readable",
 	"note_too_large",
 	"note_truncated",
@@ -277,6 +277,8 @@ static const char *const failed[] = {
 	"unknown_entry_kind",
 	"unknown_signer",
 	"unmarked_stack",
+	"untrusted_owner",
+	"writable_by_others",
 	"writable_code",
 	"writable_search_path",
 	"wrong_class",

@@ -21,6 +21,7 @@
 #include "daemon/store/digest.h"
 #include "daemon/store/tree.h"
 #include "lib/base/file.h"
+#include "lib/base/trust.h"
 #include "tests/support/suite.h"
 
 /* ---- the workers ------------------------------------------------------------------ */
@@ -198,6 +199,7 @@ static size_t verdicts;
 static char verdict_of[65], verdict_manifest[17];
 static const char *platform;
 static bool serves_all; /* as a system daemon's */
+static bool any_files;	/* whosever they are */
 static struct kp_diag diag;
 
 static inline void make(void)
@@ -239,8 +241,10 @@ static inline void done(
 
 static inline void start(void)
 {
+	static struct kp_trust trust;
+	trust = (struct kp_trust){geteuid(), KP_TRUST_NO_GROUP};
 	const struct pipeline_options options = {
-		plugin_dir, store_dir, cache_dir, platform, .system = serves_all};
+		plugin_dir, store_dir, cache_dir, platform, .system = serves_all, .trust = &trust, .any_files = any_files};
 	pipeline = pipeline_new(&loop, &workers, &options, done, NULL);
 	ck_assert_ptr_nonnull(pipeline);
 }

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Judging files by their stat, and whose the user's own group is. */
+#include "lib/base/trust.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { NAMES_BYTES = 64 << 10, OF_DESCRIPTOR = 32 };
+
+/* ---- the user's own group -------------------------------------------------------- */
+
+static bool has_only(char *const *members, const char *name)
+{
+	for (; *members; members++)
+		if (strcmp(*members, name) != 0)
+			return false;
+	return true;
+}
+
+/* Whoever shares the group as his first one is in no list of it. */
+static bool is_shared(gid_t group, const char *name, char *buffer, size_t size)
+{
+	FILE *users = fopen("/etc/passwd", "re");
+	struct passwd entry, *found;
+	bool shared = false;
+
+	while (users && !shared && fgetpwent_r(users, &entry, buffer, size, &found) == 0)
+		shared = entry.pw_gid == group && strcmp(entry.pw_name, name) != 0;
+	if (users)
+		(void)fclose(users);
+	return shared;
+}
+
+static bool is_private(gid_t group, char *names, char *members, size_t size)
+{
+	struct passwd user, *one;
+	struct group entry, *its;
+
+	return getpwuid_r(geteuid(), &user, names, size, &one) == 0 && one &&
+	       getgrgid_r(group, &entry, members, size, &its) == 0 && its &&
+	       strcmp(entry.gr_name, user.pw_name) == 0 &&
+	       has_only(entry.gr_mem, user.pw_name);
+}
+
+gid_t kp_trust_private_group(void)
+{
+	gid_t group = getegid();
+	char *names = malloc(NAMES_BYTES);
+	char *members = malloc(NAMES_BYTES);
+	struct passwd user, *one;
+	bool good = names && members && group != 0 &&
+		    is_private(group, names, members, NAMES_BYTES) &&
+		    getpwuid_r(geteuid(), &user, names, NAMES_BYTES, &one) == 0 && one &&
+		    !is_shared(group, user.pw_name, members, NAMES_BYTES);
+
+	free(names);
+	free(members);
+	return good ? group : KP_TRUST_NO_GROUP;
+}
+
+/* ---- judging --------------------------------------------------------------------- */
+
+/* One that cannot be looked for may be there. */
+static bool has_list(int fd)
+{
+	static const char list[] = "system.posix_acl_access";
+	char path[OF_DESCRIPTOR];
+	ssize_t size = fgetxattr(fd, list, NULL, 0);
+
+	if (size < 0 && errno == EBADF) {
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		size = getxattr(path, list, NULL, 0);
+	}
+	return size > 0 || (size < 0 && errno != ENODATA && errno != ENOTSUP);
+}
+
+/* Whom else it may belong to, for sentences: "root", or "root and uid 1000". */
+static const char *trusted_ones(const struct kp_trust *trust, char text[64])
+{
+	if (trust->owner == 0)
+		return "root";
+	(void)snprintf(text, 64, "root and uid %u", (unsigned)trust->owner);
+	return text;
+}
+
+/* A command that is copied into a shell must be no more than that. */
+static const char *command(const char *words, const char *path, char *text, size_t size)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._+-@,:=";
+	bool fits = path[0] == '/' && path[strspn(path, plain)] == '\0';
+	int n = fits ? snprintf(text, size, "`%s %s`", words, path) : -1;
+
+	if (n < 0 || (size_t)n >= size)
+		(void)snprintf(text, size, "`%s` it", words);
+	return text;
+}
+
+static int untrusted_owner(const struct kp_trust *trust, const struct stat *st,
+	const char *path, struct kp_diag *diag)
+{
+	char ones[64], mend[320];
+
+	return kp_diag_set(diag, "untrusted_owner", path,
+		"%s belongs to uid %u (mode %04o), and only files of %s are taken: %s "
+		"once you trust what is there",
+		path, (unsigned)st->st_uid, (unsigned)st->st_mode & 07777,
+		trusted_ones(trust, ones),
+		command("chown root", path, mend, sizeof(mend)));
+}
+
+static int writable(const struct kp_trust *trust, int fd, const struct stat *st,
+	const char *path, struct kp_diag *diag)
+{
+	char ones[64], mend[320];
+	bool listed = st->st_mode & S_IWGRP && has_list(fd);
+
+	return kp_diag_set(diag, "writable_by_others", path,
+		"%s belongs to uid %u and has mode %04o%s: others than %s may change %s; "
+		"%s",
+		path, (unsigned)st->st_uid, (unsigned)st->st_mode & 07777,
+		listed ? " and a list of access (getfacl shows it)" : "",
+		trusted_ones(trust, ones), S_ISDIR(st->st_mode) ? "what is in it" : "it",
+		command("chmod go-w", path, mend, sizeof(mend)));
+}
+
+static bool is_own_groups(const struct kp_trust *trust, int fd, const struct stat *st)
+{
+	return trust->group != KP_TRUST_NO_GROUP && st->st_gid == trust->group &&
+	       !has_list(fd);
+}
+
+int kp_trust_file(const struct kp_trust *trust, int fd, const struct stat *st,
+	const char *path, struct kp_diag *diag)
+{
+	if (st->st_uid != 0 && st->st_uid != trust->owner)
+		return untrusted_owner(trust, st, path, diag);
+	if (st->st_mode & S_IWOTH ||
+		(st->st_mode & S_IWGRP && !is_own_groups(trust, fd, st)))
+		return writable(trust, fd, st, path, diag);
+	return 0;
+}
+
+bool kp_trust_is_code(const char *code)
+{
+	return strcmp(code, "untrusted_owner") == 0 ||
+	       strcmp(code, "writable_by_others") == 0;
+}
