@@ -12,11 +12,11 @@
 #include <uv.h>
 
 #include "daemon/daemon.h"
+#include "daemon/event.h"
 #include "daemon/history/history_file.h"
 #include "daemon/options.h"
 #include "daemon/state/state.h"
 #include "lib/base/clock.h"
-#include "lib/base/json.h"
 
 enum {
 	WRITE_MS = 50,
@@ -25,13 +25,27 @@ enum {
 	DAY_S = 86400
 };
 
+/* A long text is parsed in the pool, while the rest of plugind starts. */
+struct reading {
+	uv_work_t work;
+	uv_sem_t done;
+	char *text;
+	size_t size;
+	struct kp_diags wrong;
+	bool under_way; /* the loop thread leaves the list alone */
+	bool missed;	/* somebody was to be followed meanwhile */
+};
+
 struct history {
 	struct daemon *daemon;
 	struct chronicles list;
+	struct reading reading;
 	uv_timer_t later;
 	int64_t calm_until;
 	bool is_dirty, closing;
 };
+
+static void follow(struct history *history, const char *plugin);
 
 /* ---- the file -------------------------------------------------------------------- */
 
@@ -80,28 +94,90 @@ static const char lost[] =
 	"; what is right of it holds, and until that file is removed the store keeps "
 	"everything";
 
-void history_load(struct history *history, struct kp_diags *warnings)
+/* In the pool. */
+static void parse(uv_work_t *work)
 {
-	struct state *state = history->daemon->state;
-	struct kp_diags wrong = {0};
+	struct history *history = work->data;
+	struct reading *reading = &history->reading;
 	struct kp_diag diag;
-	size_t size = 0;
-	char *text = state_history(state, &size, warnings);
 
-	if (!text)
-		return;
-	if (history_parse(text, size, "history.json", &history->list, &wrong, &diag) < 0)
-		kp_diags_add(&wrong, &diag);
-	free(text);
-	if (wrong.count == 0)
-		return;
-	state_history_is_damaged(state, &wrong.items[0], lost, warnings);
-	kp_diags_finish(&wrong);
+	if (history_parse(reading->text, reading->size, "history.json", &history->list,
+		    &reading->wrong, &diag) < 0)
+		kp_diags_add(&reading->wrong, &diag);
+	free(reading->text);
+	uv_sem_post(&reading->done);
+}
+
+static void tell_damage(struct history *history)
+{
+	struct daemon *daemon = history->daemon;
+	struct kp_diags told = {0};
+
+	state_history_is_damaged(
+		daemon->state, &history->reading.wrong.items[0], lost, &told);
+	for (size_t i = 0; i < told.count; i++) {
+		kp_diags_add(&daemon->warnings, &told.items[i]);
+		log_diag(&daemon->log, LOG_WARNING, &told.items[i]);
+		event_damage(daemon, &told.items[i]);
+	}
+	kp_diags_finish(&told);
 	changed(history);
 }
 
-bool history_is_whole(const struct history *history)
+static void follow_all(struct history *history)
 {
+	const struct kp_registry *registry = history->daemon->registry;
+
+	for (size_t i = 0; registry && i < kp_registry_count(registry); i++)
+		follow(history, kp_registry_name(registry, i));
+}
+
+/* Whoever cannot do without it waits for what is left of it. */
+static void have_read(struct history *history)
+{
+	struct reading *reading = &history->reading;
+
+	if (!reading->under_way)
+		return;
+	uv_sem_wait(&reading->done);
+	uv_sem_destroy(&reading->done);
+	reading->under_way = false;
+	if (reading->wrong.count > 0)
+		tell_damage(history);
+	kp_diags_finish(&reading->wrong);
+	if (reading->missed)
+		follow_all(history);
+}
+
+static void parsed(uv_work_t *work, int status)
+{
+	(void)status;
+	have_read(work->data);
+}
+
+void history_load(struct history *history, struct kp_diags *warnings)
+{
+	struct reading *reading = &history->reading;
+
+	reading->text = state_history(history->daemon->state, &reading->size, warnings);
+	if (!reading->text)
+		return;
+	/* It fails for a count that is too large only. */
+	(void)uv_sem_init(&reading->done, 0);
+	reading->under_way = true;
+	reading->work.data = history;
+	(void)uv_queue_work(&history->daemon->loop, &reading->work, parse, parsed);
+}
+
+void history_settle(struct history *history)
+{
+	if (history)
+		have_read(history);
+}
+
+bool history_is_whole(struct history *history)
+{
+	have_read(history);
 	return !state_history_was_damaged(history->daemon->state);
 }
 
@@ -123,6 +199,7 @@ void history_close(struct history *history)
 {
 	if (!history || history->closing)
 		return;
+	have_read(history);
 	history->closing = true;
 	write_now(history);
 	uv_close((uv_handle_t *)&history->later, NULL);
@@ -193,7 +270,7 @@ static int see(struct history *history, const char *plugin,
 	return result;
 }
 
-void history_follow(struct history *history, const char *plugin)
+static void follow(struct history *history, const char *plugin)
 {
 	const struct kp_registry *registry = history->daemon->registry;
 	struct kp_stored stored;
@@ -208,8 +285,17 @@ void history_follow(struct history *history, const char *plugin)
 		no_memory(history);
 }
 
+void history_follow(struct history *history, const char *plugin)
+{
+	if (history->reading.under_way)
+		history->reading.missed = true;
+	else
+		follow(history, plugin);
+}
+
 void history_leave(struct history *history, const char *plugin)
 {
+	have_read(history);
 	struct chronicle *chronicle = chronicles_find(&history->list, plugin);
 
 	if (chronicle && chronicle_end(chronicle, daemon_now()))
@@ -218,6 +304,7 @@ void history_leave(struct history *history, const char *plugin)
 
 void history_forget(struct history *history, const char *plugin, int64_t number)
 {
+	have_read(history);
 	struct chronicle *chronicle = chronicles_find(&history->list, plugin);
 	struct edition *edition = chronicle_by_number(chronicle, number);
 
@@ -245,6 +332,7 @@ static bool is_gone(const struct history *history, const struct chronicle *chron
 
 void history_tidy(struct history *history)
 {
+	have_read(history);
 	for (size_t i = history->list.count; i-- > 0;) {
 		struct chronicle *chronicle = &history->list.items[i];
 		cut(history, chronicle);
@@ -257,75 +345,8 @@ void history_tidy(struct history *history)
 
 /* ---- asking ---------------------------------------------------------------------- */
 
-const struct chronicles *history_all(const struct history *history)
+const struct chronicles *history_all(struct history *history)
 {
+	have_read(history);
 	return &history->list;
-}
-
-/* The newest that is older than the one that runs. */
-static const struct edition *before_current(const struct chronicle *chronicle)
-{
-	const struct edition *current = chronicle_current(chronicle);
-
-	for (size_t i = chronicle ? chronicle->count : 0; i-- > 0;)
-		if (chronicle->editions[i].until != 0 &&
-			(!current || chronicle->editions[i].number < current->number))
-			return &chronicle->editions[i];
-	return NULL;
-}
-
-const struct edition *history_choose(const struct history *history, const char *plugin,
-	int64_t number, struct kp_diag *diag)
-{
-	const struct chronicle *chronicle = chronicles_find(&history->list, plugin);
-	const struct edition *edition = number ? chronicle_by_number(chronicle, number)
-					       : before_current(chronicle);
-
-	if (edition)
-		return edition;
-	if (number)
-		kp_diag_set(diag, "no_such_generation", plugin,
-			"%s has no generation %lld; `pluginctl history %s` lists those "
-			"that are kept",
-			plugin, (long long)number, plugin);
-	else
-		kp_diag_set(diag, "no_earlier_generation", plugin,
-			"nothing that ran as %s before is kept; `pluginctl history %s` "
-			"lists what is",
-			plugin, plugin);
-	return NULL;
-}
-
-static json_t *edition_json(const struct edition *edition, bool rolled_back)
-{
-	bool is_good = edition->verdict == KP_STATE_ACTIVE;
-
-	return json_pack("{s:I, s:I, s:o, s:o, s:s, s:s, s:I, s:s, s:o, s:b, s:b}",
-		"number", (json_int_t)edition->number, "at", (json_int_t)edition->at,
-		"until",
-		edition->until ? json_integer((json_int_t)edition->until) : json_null(),
-		"version", kp_json_clean_or_null(edition->version), "sha256",
-		edition->digest, "closure", edition->closure, "size",
-		(json_int_t)edition->bytes, "verdict", kp_state_name(edition->verdict),
-		"reason",
-		is_good ? json_null()
-			: json_pack("{s:s, s:o}", "code", edition->code, "message",
-				  kp_json_clean_string(edition->message)),
-		"current", edition->until == 0, "rolled_back", rolled_back);
-}
-
-json_t *history_json(const struct history *history, const char *plugin)
-{
-	const struct chronicle *chronicle = chronicles_find(&history->list, plugin);
-	const struct kp_rollback *rollback =
-		kp_decisions_find_rollback(&history->daemon->decisions, plugin);
-	json_t *list = json_array();
-
-	for (size_t i = chronicle ? chronicle->count : 0; list && i-- > 0;) {
-		const struct edition *edition = &chronicle->editions[i];
-		list = kp_json_append(
-			list, edition_json(edition,
-				      rollback && rollback->number == edition->number));
-	}
-	return list;
 }

@@ -22,10 +22,13 @@ enum { HISTORY_GONE_DAYS = 30 }; /* of a plugin that has left */
 /* NULL for want of memory. */
 struct history *history_new(struct daemon *daemon);
 /*
- * Reads what an earlier plugind has kept; what is damaged is set aside and told in
- * *warnings. Once the state directory is open.
+ * Reads what an earlier plugind has kept, once the state directory is open, and parses it
+ * beside the rest of the start: all below wait for that but history_follow, which is
+ * done then. What is damaged is set aside and told among the daemon's warnings.
  */
 void history_load(struct history *history, struct kp_diags *warnings);
+/* Waits for it: whatever is wrong has been told. NULL is fine. */
+void history_settle(struct history *history);
 /* Writes what is not on the disk yet, before the state closes. NULL is fine in both. */
 void history_close(struct history *history);
 void history_free(struct history *history);
@@ -35,7 +38,7 @@ void history_follow(struct history *history, const char *plugin);
 void history_leave(struct history *history, const char *plugin);
 
 /* All of them: borrowed, until the next of these functions. */
-const struct chronicles *history_all(const struct history *history);
+const struct chronicles *history_all(struct history *history);
 /* Forgets one generation: it is not in the store any more. */
 void history_forget(struct history *history, const char *plugin, int64_t number);
 /* Forgets plugins that left long ago, and more generations than are to be kept. */
@@ -45,16 +48,16 @@ void history_tidy(struct history *history);
  * May entries of the store be of no use that no history names? No: a damaged one was set
  * aside, and has not been removed since.
  */
-bool history_is_whole(const struct history *history);
+bool history_is_whole(struct history *history);
 
 /*
  * The generation to go back to: `number`, or, where it is 0, the last one before the
  * current. Codes no_such_generation, no_earlier_generation.
  */
-const struct edition *history_choose(const struct history *history, const char *plugin,
+const struct edition *history_choose(struct history *history, const char *plugin,
 	int64_t number, struct kp_diag *diag);
 /* A new array of Generation of the interface, the newest first. NULL: memory. */
-json_t *history_json(const struct history *history, const char *plugin);
+json_t *history_json(struct daemon *daemon, const char *plugin);
 
 /*
  * Brings manifests in line with what was rolled back: each leads to a path of the store,

@@ -41,7 +41,7 @@ static void answer_history(struct daemon *daemon, struct call *call)
 		call_fail(call, &diag, NULL);
 		return;
 	}
-	json_t *list = history_json(daemon->history, name);
+	json_t *list = history_json(daemon, name);
 	call_reply(call, list ? json_pack("{s:s, s:o, s:o}", "name", name, "rolled_back",
 					kp_rollback_json(kp_decisions_find_rollback(
 						&daemon->decisions, name)),

@@ -9,6 +9,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/history/collect.h"
+#include "daemon/history/history.h"
 #include "daemon/devices.h"
 #include "daemon/incident/incidents.h"
 #include "daemon/options.h"
@@ -196,6 +197,7 @@ static json_t *warnings_json(struct daemon *daemon)
 	json_t *array = json_array();
 	if (!array)
 		return NULL;
+	history_settle(daemon->history);
 	add_warnings(array, &daemon->warnings);
 	add_warnings(array, &daemon->lost);
 	add_warnings(array, &scan_manifests(daemon->scan)->warnings);

@@ -195,6 +195,9 @@ static bool send_kept(struct client *client, const char *text, size_t size)
 	struct daemon *daemon = client->daemon;
 	size_t length = 0;
 
+	/* Before there is another generation nobody need have one for an answer. */
+	if (daemon->is_behind || kp_registry_is_dirty(daemon->registry))
+		return false;
 	daemon_table(daemon);
 	if (quarantine_has_own(daemon, client->uid))
 		return false;
