@@ -300,6 +300,7 @@ void job_start(struct pool_job *job, uv_loop_t *loop, struct launcher *launcher)
 {
 	struct kp_diag diag;
 	job->started = true;
+	job->began_ms = uv_now(loop);
 	job->loop = loop;
 	job->launcher = launcher;
 	uv_timer_init(loop, &job->timer);

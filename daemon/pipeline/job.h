@@ -27,6 +27,7 @@ struct pool_job {
 	void (*ended)(struct pool_job *job, const struct kp_worker_result *result);
 	void (*gone)(struct pool *pool);
 	bool started, cancelled;
+	uint64_t began_ms;	   /* of uv_now, once it is started */
 	struct launcher *launcher; /* from its start; borrowed */
 	uv_loop_t *loop;
 	int report, output;		  /* read ends, until the supervisor has them */

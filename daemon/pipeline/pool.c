@@ -13,6 +13,8 @@ enum {
 	CLOSE_MS = 500, /* for the launcher to end all workers */
 	RETRY_MS = 100, /* doubled with each failure in a row */
 	RETRY_DOUBLINGS = 6,
+	LONG_MS = 1000, /* then a job may hang: others begin beside it, ... */
+	LONG_MOST = 12, /* but beside no more than so many */
 };
 
 TAILQ_HEAD(job_list, pool_job);
@@ -169,10 +171,23 @@ static void start(struct pool *pool, struct pool_job *job)
 	job_start(job, pool->loop, pool->launcher);
 }
 
+static size_t count_long(const struct pool *pool)
+{
+	uint64_t now = uv_now(pool->loop);
+	const struct pool_job *job;
+	size_t count = 0;
+
+	TAILQ_FOREACH(job, &pool->active, link)
+	count += now - job->began_ms >= LONG_MS;
+	return count < LONG_MOST ? count : LONG_MOST;
+}
+
 static bool has_room(const struct pool *pool, const struct pool_job *job)
 {
-	return pool->running == 0 ||
-	       (pool->running < pool->slots && !pool->alone && !job->request.alone);
+	if (pool->running == 0 || pool->alone || job->request.alone)
+		return pool->running == 0;
+	return pool->running < pool->slots ||
+	       pool->running - count_long(pool) < pool->slots;
 }
 
 static void on_turn(uv_timer_t *timer)
@@ -204,6 +219,8 @@ static void on_turn(uv_timer_t *timer)
 		start(pool, job);
 	if (!pool->launcher && !TAILQ_EMPTY(&pool->queued))
 		take_turn(pool);
+	else if (!TAILQ_EMPTY(&pool->queued))
+		uv_timer_start(&pool->turn, on_turn, LONG_MS / 2, 0);
 }
 
 struct pool *pool_new(uv_loop_t *loop, const struct pool_options *options)

@@ -22,7 +22,11 @@ enum { POOL_FDS_MOST = PROCESS_FDS_MOST }; /* that a job takes along */
 
 struct pool_options {
 	const char *worker; /* path of plugin-worker */
-	size_t slots;	    /* jobs at a time */
+	/*
+	 * Jobs at a time that have just begun: one that takes long does not keep the next
+	 * from its turn, as long as there are not too many of them.
+	 */
+	size_t slots;
 	/* Each worker that ran; may be NULL. kind: as in the job. */
 	void (*ended)(
 		void *context, const char *kind, const struct kp_worker_result *result);
