@@ -112,6 +112,12 @@ class Caller:
         tiny, third = ctypes.c_double(5e-324).value, ctypes.c_double(3).value
         return [ctypes.CDLL("libm.so.6").fegetround(), tiny * 1, 1e-308 / third, 1 / third]
 
+    def map(self, path, everywhere):
+        """A library of its own, as a program's other parts have."""
+        import ctypes
+
+        ctypes.CDLL(path, ctypes.RTLD_GLOBAL if everywhere else ctypes.RTLD_LOCAL)
+
     def warm(self):
         self.k.warm([self.site])
 

@@ -92,6 +92,27 @@ class Stored(unittest.TestCase):
                 self.assertEqual(self.application().ask("run"), 2)
                 self.daemon.call("Enable", {"name": "a"})
 
+    def test_t38_a_library_of_the_application_is_not_taken_for_the_plugins(self):
+        self.conflict("liby.so.1")
+        other = library(os.path.join(self.daemon.place, "theirs"), "liby.so.1", 9)
+        for everywhere in (False, True):
+            with self.subTest(everywhere=everywhere):
+                app = self.application()
+                app.ask("map", other, everywhere)
+                self.assertEqual([app.ask("run"), app.ask("kernel")], [3, "c/square"])
+                for name in ("a/square", "b/square"):
+                    (reasons,) = [
+                        c["reasons"] for c in app.ask("why")["candidates"] if c["kernel"] == name
+                    ]
+                    self.assertEqual([r["code"] for r in reasons], ["soname_conflict"])
+                    self.assertIn(other, reasons[0]["actual"])
+                    self.assertIn("/store/", reasons[0]["actual"])
+        # Whoever was first keeps its own, and so does the other.
+        app = self.application()
+        self.assertEqual(app.ask("run"), 1)
+        app.ask("map", other, True)
+        self.assertEqual([app.ask("run"), app.ask("kernel")], [1, "a/square"])
+
     def test_a_plugin_that_does_not_start_here_leaves_the_next_in_rank(self):
         self.add("low", 1, kernels=[kernel(flags=["reentrant"], priority=5)])
         for name, failure in (("one", "KP_RUNTIME"), ("two", "KP_UNAVAILABLE"), ("three", "999")):

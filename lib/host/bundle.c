@@ -48,9 +48,8 @@ static int check_file(const char *stored, const char *path, struct kp_diag *diag
 		is_same_file(path, mapped))
 		return 0;
 	return kp_diag_set(diag, "soname_conflict", name,
-		"%s comes with %s, but this process has %s mapped under that name, "
-		"which the plugin would get instead",
-		stored, path, mapped);
+		"this process has %s mapped, which it would get instead of its own %s",
+		mapped, path);
 }
 
 static int check_dir(const char *stored, const char *dir, int depth, struct kp_diag *diag)
