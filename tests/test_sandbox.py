@@ -116,14 +116,28 @@ class Outliving(unittest.TestCase):
                 daemon.process.send_signal(signal.SIGKILL)
                 wait_until(lambda: not mapped(mark), "nothing of it is left")
 
+    def test_no_worker_outlives_who_watches_over_it(self):
+        for fixture in ("outlives_by_deafness", "outlives_by_its_parent", "hang_in_constructor"):
+            with Daemon(start=False) as daemon:
+                put(daemon, fixture, timeout_ms=60000)
+                mark = os.path.realpath(daemon.state_dir).encode()
+                daemon.start()
+                path = wait_until(lambda: mapped(mark), "the worker has loaded it")[0]
+                with open(f"/proc/{path.split('/')[2]}/stat", encoding="utf-8") as file:
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+                os.kill(parent, signal.SIGKILL)
+                wait_until(lambda: not mapped(mark), "nothing of it is left")
+                plugin = daemon.plugins()[fixture]
+                self.assertEqual(plugin["state"], "failed", plugin)
+
 
 def mapped(mark):
-    """Threads that have mapped a file below a directory: the first one may have ended."""
+    """Threads that run code of a file below a directory: the first one may have ended."""
     found = []
     for path in glob.glob("/proc/[0-9]*/task/*/maps"):
         try:
             with open(path, "rb") as file:
-                if mark in file.read():
+                if any(mark in line and b" r-xp " in line for line in file):
                     found.append(path)
         except OSError:
             continue
