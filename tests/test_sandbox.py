@@ -123,12 +123,20 @@ class Outliving(unittest.TestCase):
                 mark = os.path.realpath(daemon.state_dir).encode()
                 daemon.start()
                 path = wait_until(lambda: mapped(mark), "the worker has loaded it")[0]
-                with open(f"/proc/{path.split('/')[2]}/stat", encoding="utf-8") as file:
-                    parent = int(file.read().rpartition(")")[2].split()[1])
-                os.kill(parent, signal.SIGKILL)
+                keeper = parent_of(path.split("/")[2])
+                launcher = parent_of(keeper)
+                # It would end whatever it inherits.
+                os.kill(launcher, signal.SIGSTOP)
+                os.kill(keeper, signal.SIGKILL)
                 wait_until(lambda: not mapped(mark), "nothing of it is left")
+                os.kill(launcher, signal.SIGCONT)
                 plugin = daemon.plugins()[fixture]
                 self.assertEqual(plugin["state"], "failed", plugin)
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
 
 
 def mapped(mark):
