@@ -41,7 +41,7 @@ TEST_PACKAGES  := $(BUILD_PACKAGES) $(DEB_PACKAGES) lintian check minisign pytho
 	qemu-user strace util-linux procps systemd dbus zsh fish python3-numpy python3-pip \
 	python3-setuptools python3-wheel mypy $(if $(shell command -v rustc),,rustc)
 LINT_PACKAGES  := $(TEST_PACKAGES) clang-tidy clang-format cppcheck shellcheck \
-	pyflakes3
+	pyflakes3 black
 FRESH_PACKAGES := debootstrap
 FUZZ_PACKAGES  := $(TEST_PACKAGES) libclang-rt-14-dev
 BENCH_PACKAGES := redis-server gstreamer1.0-tools libgstreamer1.0-dev libopenblas0-pthread
@@ -342,6 +342,7 @@ setup-deb:
 # ---- demo and tests ---------------------------------------------------------
 # tests/fixtures/NAME.c is one hostile or unlucky plugin; NAME.json is its note,
 # NAME.flags further flags.
+# -w: what a compiler would warn of is what they are made for
 FIXTURES    := $(patsubst tests/fixtures/%.c,$(BUILD)/tests/fixtures/%.so,$(wildcard tests/fixtures/*.c))
 $(BUILD)/tests/fixtures/%.so: tests/fixtures/%.c $$(wildcard tests/fixtures/%.flags) \
 		$(wildcard tests/fixtures/*.h tests/fixtures/*.json) $(BUILD)/flags \
@@ -355,6 +356,7 @@ $(BUILD)/tests/fixtures/%.so: tests/fixtures/%.c $$(wildcard tests/fixtures/%.fl
 
 # ---- a CUDA driver for tests: runs the kernels' own source on the CPU ---------
 # Never with sanitizers: its threads are fibers, which they do not know.
+# -Wno-unknown-pragmas: unroll is nvcc's
 FAKE_CUDA   := $(BUILD)/tests/fake/libcuda.so.1
 FAKE_OBJ    := $(patsubst tests/fake/cuda/%,$(BUILD)/obj/fake/%.o,\
 	$(wildcard tests/fake/cuda/*.c tests/fake/cuda/*.cc)) \
@@ -402,6 +404,7 @@ $(FAKE_LT): tests/fake/cublaslt.c tests/fake/cuda/query.h $(FAKE_CUDA)
 		-Wl,-soname,libcublasLt.so.13 -Wl,-rpath,'$$ORIGIN'
 
 # ---- NVIDIA's management library for tests: plays what NVIDIA_FAKE says -------
+# -Wno-missing-prototypes: its functions are looked up by name, no header has them
 FAKE_NVML   := $(BUILD)/tests/fake/nvml/libnvidia-ml.so.1
 $(FAKE_NVML): tests/fake/nvml.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -459,7 +462,7 @@ asan: ## the suite with AddressSanitizer in tests, daemon, worker and tool
 ubsan: ## the same with UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/ubsan CFLAGS="-O1 -g" \
 		SANITIZE="-fsanitize=undefined" RUN="--sanitizer undefined $(RUN)"
-# It does not know fences; where there is one, all that it orders is atomic.
+# -Wno-tsan: it does not know fences; where there is one, all that it orders is atomic
 tsan: ## the same with ThreadSanitizer
 	@$(MAKE) --no-print-directory check BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" \
 		SANITIZE="-fsanitize=thread -Wno-tsan" RUN="--sanitizer thread $(RUN)"
@@ -593,11 +596,26 @@ deb: setup-deb dist ## Debian packages in build/deb/, that of cuda where nvcc is
 
 # ---- hygiene ----------------------------------------------------------------
 C_FILES      = $(shell git ls-files '*.c' '*.h' '*.hpp' '*.cc' '*.cu')
-lint: setup-lint ## headers alone, include direction, sizes, clang-tidy, cppcheck, shellcheck, pyflakes
+PYTHON_FILES = $(shell git ls-files '*.py'; git grep -lE '^.!/.*python' -- ':!*.py')
+# A stamp is there where the analyzers of gcc and clang find nothing in a file and what
+# it includes. That of gcc does not end with the vectors of plugins/x86.
+LINTED      := $(patsubst %.c,$(BUILD)/lint/%.stamp,$(sort $(LIB_SRC) $(WORKER_SRC) \
+	$(DAEMON_SRC) $(CMD_SRC) $(filter-out plugins/x86/%,$(wildcard plugins/*/*.c))))
+$(BUILD)/lint/%.stamp: %.c tests/lint-file .clang-tidy
+	@mkdir -p $(@D)
+	$(say) LINT $<
+	$(Q)sh tests/lint-file $< $@ -std=c11 $(ALL_CPPFLAGS) -DKP_VERSION='"0"' -DKP_PROTOCOL=1
+ifneq ($(filter lint-files,$(MAKECMDGOALS)),)
+-include $(LINTED:=.d)
+endif
+lint-files: $(LINTED)
+lint: setup-lint ## headers alone, include direction, sizes, layout, what seven checkers find
 	@$(MAKE) --no-print-directory $(BUILD)/gen/interface.inc $(BUILD)/gen/installed.h
-	@sh tests/lint $(BUILD)
-format: ## lay out all C and C++ files
+	@bad=0; $(MAKE) --no-print-directory -k $(if $(findstring j,$(MAKEFLAGS)),,-j$$(nproc)) \
+		lint-files || bad=1; sh tests/lint $(BUILD) || bad=1; exit $$bad
+format: ## lay out all C, C++ and Python files
 	clang-format -i $(C_FILES)
+	black -q -l 100 $(PYTHON_FILES)
 clean: ## remove build/
 	rm -rf $(BUILD)
 help: ## this list

@@ -38,7 +38,7 @@ if SANITIZER in RUNTIMES:
 sys.path.insert(0, PACKAGE)
 os.environ["KPLUG_LIBRARY"] = LIBRARY
 
-import kplug  # noqa: E402  pylint: disable=wrong-import-position
+import kplug
 
 
 def python(program, *arguments, env=None, flags=(), timeout=PATIENCE_S):

@@ -87,7 +87,7 @@ class Case(unittest.TestCase):
     def refused(self, method, **parameters):
         """With no byte left, also none of a file that gives way."""
         for name in ("decisions.json", "decisions.json.old"):
-            file = open(self.disk.path(name), "rb")  # pylint: disable=consider-using-with
+            file = open(self.disk.path(name), "rb")
             self.addCleanup(file.close)
         self.disk.fill()
         with self.assertRaises(VarlinkError) as caught:

@@ -123,7 +123,7 @@ class State(unittest.TestCase):
         self.assertEqual(said[0][0], 3)
         with open(self.machine.path(STATE), encoding="utf-8") as file:
             self.assertEqual(file.read(), newer)
-        state = lambda: self.machine.show("ActiveState")  # noqa: E731
+        state = lambda: self.machine.show("ActiveState")
         wait_until(lambda: state() == "failed", "the end of trying")
         # Set aside, as the line says, it starts.
         self.machine.run("mv", STATE, STATE + ".newer")

@@ -48,9 +48,7 @@ class Soaked(unittest.TestCase):
     def test_each_claim_that_is_not_of_times_holds(self):
         for claim in claims.correctness(self.scene, self.outcome):
             with self.subTest(claim.name):
-                self.assertTrue(
-                    claim.holds, [claim, *claims.first_wrong(self.outcome)]
-                )
+                self.assertTrue(claim.holds, [claim, *claims.first_wrong(self.outcome)])
 
     def test_broken_plugins_are_broken_alone_too(self):
         active = [kind for kind, code in self.scene.codes.items() if code is None]

@@ -14,7 +14,7 @@ import harness
 
 HERE = os.path.join(harness.HERE, "bench")
 sys.path.insert(0, HERE)
-import measures  # noqa: E402
+import measures
 
 
 def load_run():

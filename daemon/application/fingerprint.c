@@ -19,6 +19,7 @@ struct writer {
 	json_t *lines;
 	bool failed; /* memory */
 	/* Of one operation after the other. */
+	struct kp_request request;
 	struct kp_query *query;
 	size_t operation;
 };
@@ -106,22 +107,16 @@ static int ask_about(struct writer *writer, size_t operation, struct kp_diag *di
 {
 	const unsigned char *record =
 		kp_table_record(writer->table, KP_SECTION_OPERATIONS, operation);
-	struct kp_request *request = calloc(1, sizeof(*request));
 
-	if (!request)
-		return kp_diag_no_memory(diag);
-	request->operation =
-		kp_table_text(writer->table, kp_load32(record + KP_OPERATION_NAME));
-	request->device = writer->device;
-	request->any_signature = true;
-	free(writer->query ? (void *)(uintptr_t)writer->query->request : NULL);
 	free(writer->query);
 	writer->operation = operation;
-	writer->query = kp_query_new(writer->table, request, diag);
-	if (writer->query)
-		return 0;
-	free(request);
-	return -1;
+	writer->request =
+		(struct kp_request){.operation = kp_table_text(writer->table,
+					    kp_load32(record + KP_OPERATION_NAME)),
+			.device = writer->device,
+			.any_signature = true};
+	writer->query = kp_query_new(writer->table, &writer->request, diag);
+	return writer->query ? 0 : -1;
 }
 
 static int put_signature(struct writer *writer, size_t i, struct kp_diag *diag)
@@ -213,7 +208,6 @@ int fingerprint_lines(const struct kp_table *table, const struct kp_families *fa
 		result = put_signature(&writer, i, diag);
 	if (result == 0)
 		put_decisions(&writer, decisions);
-	free(writer.query ? (void *)(uintptr_t)writer.query->request : NULL);
 	free(writer.query);
 	json_t *made = result == 0 && !writer.failed ? sorted(writer.lines) : NULL;
 	json_decref(writer.lines);

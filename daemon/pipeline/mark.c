@@ -89,8 +89,13 @@ void marks_remove(struct marks *marks, struct mark *mark)
 
 void marks_finish(struct marks *marks)
 {
-	for (struct mark *mark; (mark = TAILQ_FIRST(marks));)
-		marks_remove(marks, mark);
+	struct mark *next;
+
+	for (struct mark *mark = TAILQ_FIRST(marks); mark; mark = next) {
+		next = TAILQ_NEXT(mark, link);
+		mark_free(mark);
+	}
+	TAILQ_INIT(marks);
 }
 
 static bool note_stage(struct mark *mark, const char *stage)

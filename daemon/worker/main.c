@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plugin-worker: everything that touches a plugin's bytes or runs its code. */
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +34,26 @@ static int refuse(void)
 	return 2;
 }
 
+/* A small number; false: it is none, or more than `most`. */
+static bool read_number(const char *text, unsigned long most, unsigned long *number)
+{
+	char *end;
+
+	*number = strtoul(text, &end, 10);
+	return !*end && end != text && *number <= most;
+}
+
 static int run_job(const char *text, const char *filter)
 {
 	struct sandbox sandbox;
 	struct kp_diag diag;
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-	if (*end || end == text || n > PROCESS_FDS_MOST)
+	unsigned long n, fd;
+
+	if (!read_number(text, PROCESS_FDS_MOST, &n) ||
+		!read_number(filter, INT_MAX, &fd))
 		return refuse();
 	setvbuf(stdout, NULL, _IONBF, 0);
-	if (sandbox_resume(&sandbox, atoi(filter), &diag) < 0) {
+	if (sandbox_resume(&sandbox, (int)fd, &diag) < 0) {
 		(void)fprintf(stderr, "plugin-worker: %s\n", diag.message);
 		return EXIT_FAILURE;
 	}

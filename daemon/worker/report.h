@@ -53,6 +53,6 @@ extern const struct job_kind job_bench;	   /* see measure.c */
 extern const struct job_kind job_devices;  /* {"kind","library","addresses"}; no fds */
 /* {"kind","file","beside","signature","trusted","keys"}; fds: the library */
 extern const struct job_kind job_signature;
-extern const struct job_kind job_verify;   /* see measure_verify.c */
+extern const struct job_kind job_verify; /* see measure_verify.c */
 
 #endif

@@ -19,8 +19,8 @@ char *kp_told_print(const json_t *about, const json_t *warnings,
 	const struct kp_verdict *verdict) __attribute__((warn_unused_result));
 
 /*
- * The object with "about", "elf", "evidence", "signature" and "warnings", each null where nothing was
- * told. text may be NULL. A new reference; NULL when memory is exhausted.
+ * The object with "about", "elf", "evidence", "signature" and "warnings", each null where
+ * nothing was told. text may be NULL. A new reference; NULL when memory is exhausted.
  */
 json_t *kp_told_read(const char *text) __attribute__((warn_unused_result));
 

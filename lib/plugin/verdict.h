@@ -50,10 +50,10 @@ struct kp_verdict {
 	char digest[65];  /* SHA-256 of the library file, or "" */
 	char closure[65]; /* of all files of the entry, or "" */
 	int64_t bytes;
-	json_t *note;	  /* the note's text, parsed; or NULL */
-	json_t *elf;	  /* what identify saw, as `info` shows it; or NULL */
+	json_t *note;	   /* the note's text, parsed; or NULL */
+	json_t *elf;	   /* what identify saw, as `info` shows it; or NULL */
 	json_t *signature; /* the Signature of the interface; or NULL */
-	json_t *evidence; /* the Evidence of the interface; or NULL */
+	json_t *evidence;  /* the Evidence of the interface; or NULL */
 	struct kp_diags warnings;
 	json_t *codes; /* owns the codes of warnings that were read from JSON; or NULL */
 	double probe_ms; /* identify and probe; negative: from the cache */

@@ -85,13 +85,13 @@ json_t *kp_verdict_info_json(const struct kp_verdict *verdict, const char *file)
 
 	look(verdict, &seen);
 	json_t *about = seen.has_note ? kp_note_about(&seen.note) : NULL;
-	json_t *info = json_pack(
-		"{s:o, s:s, s:o, s:n, s:n, s:n, s:o, s:n, s:o, s:o, s:n, s:o}", "name",
-		name_json(file), "state", state_of(&seen), "reason", reason_json(&seen),
-		"since", "source", "manifest", "library", kp_json_clean_or_null(file),
-		"config", "warnings", kp_warnings_json(&seen.warnings), "kernels",
-		kernels_json(&seen), "rolled_back", "signature",
-		kp_json_or_null(verdict->signature));
+	json_t *info =
+		json_pack("{s:o, s:s, s:o, s:n, s:n, s:n, s:o, s:n, s:o, s:o, s:n, s:o}",
+			"name", name_json(file), "state", state_of(&seen), "reason",
+			reason_json(&seen), "since", "source", "manifest", "library",
+			kp_json_clean_or_null(file), "config", "warnings",
+			kp_warnings_json(&seen.warnings), "kernels", kernels_json(&seen),
+			"rolled_back", "signature", kp_json_or_null(verdict->signature));
 	info = kp_json_merge(info, kp_about_json(about));
 	info = kp_json_merge(
 		info, kp_library_json(verdict, verdict->elf, verdict->evidence));

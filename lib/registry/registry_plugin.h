@@ -25,8 +25,8 @@ struct kp_plugin {
 	bool has_manifest; /* not yet for one that was restored from a table */
 	bool was_disabled; /* in that table: holds until there is a manifest */
 	struct kp_manifest manifest;
-	bool pending; /* a verdict is on its way */
-	bool todo;    /* and somebody must be told so */
+	bool pending;	 /* a verdict is on its way */
+	bool todo;	 /* and somebody must be told so */
 	char *suspicion; /* why it comes after all others; or NULL */
 	bool announced;
 	bool has_verdict;

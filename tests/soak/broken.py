@@ -33,7 +33,9 @@ def own(data, serial):
     """The library as one that nobody else has."""
     for name in set(NAMED.findall(data)):
         new = numbered(serial, len(name)).encode()
-        data = data.replace(b'"name": "%s",\n\t"version"' % name, b'"name": "%s",\n\t"version"' % new)
+        data = data.replace(
+            b'"name": "%s",\n\t"version"' % name, b'"name": "%s",\n\t"version"' % new
+        )
     return data + serial.to_bytes(8, "little")
 
 

@@ -83,11 +83,15 @@ def correctness(scene, outcome):
     yield from broken_ones(scene, outcome.listed)
     runs = outcome.applications
     yield none_wrong(
-        "wrong results in applications", sum(a["wrong"] for a in runs), sum(a["calls"] for a in runs)
+        "wrong results in applications",
+        sum(a["wrong"] for a in runs),
+        sum(a["calls"] for a in runs),
     )
     crowds = (outcome.quiet, outcome.loud)
     yield none_wrong(
-        "wrong replies to clients", sum(c["wrong"] for c in crowds), sum(c["messages"] for c in crowds)
+        "wrong replies to clients",
+        sum(c["wrong"] for c in crowds),
+        sum(c["messages"] for c in crowds),
     )
     churn = outcome.churn
     yield none_wrong("upgrades that were lost", len(churn.wrong), churn.upgrades)

@@ -96,9 +96,9 @@ class Scene:
 
     def is_new(self, number, plugin):
         """Is what plugind says of it the newest library?"""
-        return (
-            plugin["version"] == f"1.0.{self.content(number)}"
-            and plugin["state"] in ("active", "disabled")
+        return plugin["version"] == f"1.0.{self.content(number)}" and plugin["state"] in (
+            "active",
+            "disabled",
         )
 
     # -- broken ones
