@@ -30,7 +30,6 @@ void exits_count(size_t counts[EXITS_KINDS])
 
 void exits_last(enum exits_kind kind, char *name, size_t size)
 {
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the address of a function */
 	const void *last = (const void *)atomic_load(&registered[kind].last);
 	Dl_info info;
 	const char *path =
