@@ -75,6 +75,26 @@ START_TEST(one_user_takes_no_more_than_a_share)
 }
 END_TEST
 
+START_TEST(many_users_take_nothing_from_the_machine_or_from_who_has_little)
+{
+	struct strikes s = {0};
+	char kernel[32];
+
+	(void)strikes_add(&s, "machine/k", "d", STRIKES_MACHINE, 1, DAY);
+	(void)strikes_add(&s, "machine/l", "d", STRIKES_MACHINE, 1, DAY);
+	(void)strikes_add(&s, "little/k", "d", 5, 1, DAY);
+	for (int i = 0; i < 40 * 100; i++) {
+		(void)snprintf(kernel, sizeof(kernel), "p/k%d", i % 100);
+		(void)strikes_add(&s, kernel, "d", 1000 + i / 100, 10 + i, DAY);
+	}
+	ck_assert_uint_eq(s.count, STRIKES_MOST + 2);
+	ck_assert_uint_eq(strikes_add(&s, "machine/k", "d", STRIKES_MACHINE, 9, DAY), 2);
+	ck_assert_uint_eq(strikes_add(&s, "machine/l", "d", STRIKES_MACHINE, 9, DAY), 2);
+	ck_assert_uint_eq(strikes_add(&s, "little/k", "d", 5, 9, DAY), 2);
+	strikes_finish(&s);
+}
+END_TEST
+
 START_TEST(names_that_are_none_are_not_kept)
 {
 	struct strikes s = {0};
@@ -132,6 +152,8 @@ int main(void)
 	tcase_add_test(all, each_kernel_library_and_user_has_its_own);
 	tcase_add_test(all, a_name_is_forgotten_for_one_or_for_all);
 	tcase_add_test(all, one_user_takes_no_more_than_a_share);
+	tcase_add_test(
+		all, many_users_take_nothing_from_the_machine_or_from_who_has_little);
 	tcase_add_test(all, names_that_are_none_are_not_kept);
 	tcase_add_test(all, what_was_written_is_read);
 	tcase_add_loop_test(all, what_is_no_list_of_strikes_changes_nothing, 0, 4);

@@ -9,7 +9,7 @@ import struct
 import unittest
 
 from attached import SLOTS_BYTES, Application
-from harness import Daemon, kernel, wait_until
+from harness import Daemon, kernel, let_in, wait_until
 
 NUMBER_AT = 1  # KP_SLOT_NUMBER_AT of lib/host/control.h
 BOOT = 8  # offset in the control page
@@ -110,6 +110,48 @@ class Forged(unittest.TestCase):
 
             self.judged(self.die(forge))
         self.assertEqual(self.daemon.call("Status")["state"], "ready")
+
+
+@unittest.skipUnless(os.getuid() == 0, "only root can become another user")
+class Crowd(unittest.TestCase):
+    """Users who can give themselves many numbers, and make incidents under each."""
+
+    USERS, EACH = range(100000, 100006), 100
+
+    def die(self, daemon, uid, name):
+        pid = os.fork()
+        if pid == 0:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+            _application = Application(daemon.socket, name=name)
+            os.kill(os.getpid(), signal.SIGSEGV)
+            signal.pause()
+        os.waitpid(pid, 0)
+
+    def test_the_machines_incidents_and_those_of_who_has_few_stay(self):
+        daemon = Daemon(system=True, start=False)
+        self.addCleanup(daemon.close)
+        let_in(daemon)
+        daemon.start()
+        self.die(daemon, 0, "the machine's")
+        self.die(daemon, 1234, "his only one")
+        for uid in self.USERS:
+            for i in range(self.EACH):
+                self.die(daemon, uid, f"noise {i}")
+
+        def incidents():
+            return daemon.call("Incidents", limit=10000)["incidents"]
+
+        last = (self.USERS[-1], f"noise {self.EACH - 1}")
+        wait_until(lambda: last in {(i["uid"], i["application"]) for i in incidents()}, "the last")
+        found = [(i["uid"], i["application"]) for i in incidents()]
+        self.assertEqual(len(found), 512)
+        self.assertIn((0, "the machine's"), found)
+        self.assertIn((1234, "his only one"), found)
+        for uid in self.USERS:
+            self.assertIn((uid, f"noise {self.EACH - 1}"), found)
 
 
 if __name__ == "__main__":

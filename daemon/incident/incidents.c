@@ -14,6 +14,7 @@
 #include "daemon/incident/incidents_file.h"
 #include "daemon/incident/strikes.h"
 #include "daemon/state/state.h"
+#include "lib/base/crowd.h"
 #include "lib/base/json.h"
 #include "lib/table/table_read.h"
 
@@ -164,6 +165,29 @@ static json_int_t uid_of(const json_t *incident)
 	return json_integer_value(json_object_get(incident, "uid"));
 }
 
+static bool is_operators(const json_t *incident)
+{
+	return json_is_true(json_object_get(incident, "operator"));
+}
+
+/* What concerns the machine does not give way to what users tell; of them who has most.
+ */
+static size_t find_crowd(const json_t *list)
+{
+	int64_t uids[INCIDENTS_MOST];
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(list) && n < INCIDENTS_MOST; i++)
+		if (!is_operators(json_array_get(list, i)))
+			uids[n++] = (int64_t)uid_of(json_array_get(list, i));
+	int64_t crowd = n ? kp_crowd_of(uids, n) : 0;
+	for (size_t i = 0; n && i < json_array_size(list); i++)
+		if (!is_operators(json_array_get(list, i)) &&
+			uid_of(json_array_get(list, i)) == (json_int_t)crowd)
+			return i;
+	return 0;
+}
+
 static void make_way(json_t *list, json_int_t uid)
 {
 	size_t own = 0, first = 0;
@@ -176,7 +200,7 @@ static void make_way(json_t *list, json_int_t uid)
 	if (own >= INCIDENTS_OF_USER)
 		(void)json_array_remove(list, first);
 	else if (json_array_size(list) >= INCIDENTS_MOST)
-		(void)json_array_remove(list, 0);
+		(void)json_array_remove(list, find_crowd(list));
 }
 
 /* A text that was made safe and cut, or null. */

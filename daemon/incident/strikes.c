@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/crowd.h"
 #include "lib/base/json.h"
 #include "lib/table/table_read.h"
 
@@ -38,27 +39,38 @@ static int64_t last_of(const struct strike *strike)
 	return strike->n ? strike->at[strike->n - 1] : 0;
 }
 
-/* The one that is longest ago, of this user or (all) of everybody; how many there are. */
-static size_t oldest(const struct strikes *strikes, int64_t who, bool all, size_t *found)
+/* The one that is longest ago of this user; how many there are. */
+static size_t oldest(const struct strikes *strikes, int64_t who, size_t *found)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < strikes->count; i++) {
-		if (!all && strikes->items[i].who != who)
-			continue;
-		if (count++ == 0 ||
-			last_of(&strikes->items[i]) < last_of(&strikes->items[*found]))
+	for (size_t i = 0; i < strikes->count; i++)
+		if (strikes->items[i].who == who &&
+			(count++ == 0 || last_of(&strikes->items[i]) <
+						 last_of(&strikes->items[*found])))
 			*found = i;
-	}
 	return count;
 }
 
+/* Of all users together: whoever has most of them. */
+static bool find_crowd(const struct strikes *strikes, size_t *found)
+{
+	int64_t who[STRIKES_MOST];
+	size_t n = 0;
+
+	for (size_t i = 0; i < strikes->count && n < STRIKES_MOST; i++)
+		if (strikes->items[i].who != STRIKES_MACHINE)
+			who[n++] = strikes->items[i].who;
+	return n == STRIKES_MOST && oldest(strikes, kp_crowd_of(who, n), found) > 0;
+}
+
+/* Those of the machine give way to their like only. */
 static void make_way(struct strikes *strikes, int64_t who)
 {
 	size_t i = 0;
 
-	if (oldest(strikes, who, false, &i) >= STRIKES_OF_USER ||
-		oldest(strikes, who, true, &i) >= STRIKES_MOST)
+	if (oldest(strikes, who, &i) >= STRIKES_OF_USER ||
+		(who != STRIKES_MACHINE && find_crowd(strikes, &i)))
 		take_out(strikes, i);
 }
 

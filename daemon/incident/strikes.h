@@ -12,7 +12,7 @@
 
 enum {
 	STRIKES_COUNTED = 16,  /* times of one kernel and user */
-	STRIKES_MOST = 1024,   /* kernels and users */
+	STRIKES_MOST = 1024,   /* of users; then one of whoever has most gives way */
 	STRIKES_OF_USER = 128, /* kernels; then the one that is longest ago gives way */
 };
 /* Whom they count for, in the place of a uid. */

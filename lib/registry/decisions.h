@@ -161,10 +161,11 @@ const struct kp_rule *kp_decisions_find_rule(const struct kp_decisions *decision
 
 /*
  * Copies the item but for its key, in the place of one for the same kernel and users; the
- * oldest for these users gives way where there are KP_QUARANTINED_MOST. -1 only for
- * memory.
+ * oldest for these users gives way where there are KP_QUARANTINED_MOST, and of those that
+ * hold for single users, where there are KP_QUARANTINED_USERS, the oldest of whoever has
+ * most: what users bring about never fills what operators need. -1 only for memory.
  */
-enum { KP_QUARANTINED_MOST = 256, KP_QUARANTINE_TEXT = 384 };
+enum { KP_QUARANTINED_MOST = 256, KP_QUARANTINED_USERS = 1024, KP_QUARANTINE_TEXT = 384 };
 int kp_decisions_quarantine(struct kp_decisions *decisions,
 	const struct kp_quarantine *item) __attribute__((warn_unused_result));
 /*

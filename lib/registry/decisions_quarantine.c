@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/crowd.h"
 #include "lib/base/sorted.h"
 #include "lib/registry/decisions_kind.h"
 
@@ -38,19 +39,41 @@ static void take_out(struct kp_decisions *decisions, size_t i)
 	decisions->n_quarantined = list.count;
 }
 
-/* The longest ago of those that count for the same gives way. */
-static void make_way(struct kp_decisions *decisions, int64_t who)
+/* The longest ago of those that count for `who`; how many there are. */
+static size_t oldest_of(const struct kp_decisions *decisions, int64_t who, size_t *oldest)
 {
-	size_t count = 0, oldest = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < decisions->n_quarantined; i++) {
-		if (decisions->quarantined[i].who != who)
-			continue;
-		if (count++ == 0 ||
-			decisions->quarantined[i].at < decisions->quarantined[oldest].at)
-			oldest = i;
+		const struct kp_quarantine *item = &decisions->quarantined[i];
+		if (item->who == who &&
+			(count++ == 0 || item->at < decisions->quarantined[*oldest].at))
+			*oldest = i;
 	}
-	if (count >= KP_QUARANTINED_MOST)
+	return count;
+}
+
+/* Of all users together: whoever has most of them. */
+static bool find_crowd(const struct kp_decisions *decisions, size_t *oldest)
+{
+	int64_t who[KP_QUARANTINED_USERS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < decisions->n_quarantined; i++)
+		if (decisions->quarantined[i].who != KP_QUARANTINE_ALL &&
+			n < KP_QUARANTINED_USERS)
+			who[n++] = decisions->quarantined[i].who;
+	return n == KP_QUARANTINED_USERS &&
+	       oldest_of(decisions, kp_crowd_of(who, n), oldest) > 0;
+}
+
+/* What operators decide must always have room. */
+static void make_way(struct kp_decisions *decisions, int64_t who)
+{
+	size_t oldest = 0;
+
+	if (oldest_of(decisions, who, &oldest) >= KP_QUARANTINED_MOST ||
+		(who != KP_QUARANTINE_ALL && find_crowd(decisions, &oldest)))
 		take_out(decisions, oldest);
 }
 
