@@ -13,6 +13,7 @@
 #include "lib/base/place.h"
 
 enum {
+	RESCAN_S = 30,
 	DRIVER_MS = 30000, /* eight GPUs that sleep take ten seconds to wake up */
 	STRIKES = 3,
 	DAY_S = 86400,
@@ -81,6 +82,8 @@ int defaults_fill(struct options *options, struct kp_diag *diag)
 		options->log_level = LOG_INFO;
 	if (!options->driver_timeout_ms)
 		options->driver_timeout_ms = DRIVER_MS;
+	if (!options->rescan_s)
+		options->rescan_s = RESCAN_S;
 	if (!options->strikes)
 		options->strikes = STRIKES;
 	if (!options->strike_window_s)

@@ -35,6 +35,7 @@ struct options {
 	char *nvml;	    /* NVIDIA's management library, or NULL: by its soname */
 	const struct passed *passed; /* borrowed; NULL: `socket` is to be made */
 	unsigned driver_timeout_ms;
+	unsigned rescan_s;		   /* between looks that nobody asked for */
 	unsigned strikes, strike_window_s; /* daemon/incident/quarantine.h */
 	bool no_quarantine;
 	bool any_files; /* whoever owns or may write them; never of a system's daemon */

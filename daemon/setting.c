@@ -37,6 +37,8 @@ const struct setting settings[] = {
 		"NVIDIA's management library, not the usual one"},
 	{"driver-timeout-ms", SETTING_MS, AT(driver_timeout_ms), 0, false, "N",
 		"how long a GPU's driver may take to tell of it (30000)"},
+	{"rescan-s", SETTING_S, AT(rescan_s), 0, false, "N",
+		"look at all files again so often, for what no event tells (30)"},
 	{"strikes", SETTING_COUNT, AT(strikes), 0, false, "N",
 		"quarantine a kernel that crashed applications so often (3)"},
 	{"strike-window-s", SETTING_S, AT(strike_window_s), 0, false, "N",

@@ -15,7 +15,7 @@
 static struct world *world;
 static struct daemon service;
 static char root[] = "/";
-static const struct options options = {.plugin_dir = root};
+static const struct options options = {.plugin_dir = root, .rescan_s = 3600};
 static struct kp_diag diag;
 
 static void make_service(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cycle of scans: on request, on changes, every 30 seconds. */
+/* The cycle of scans: on request, on changes, every so many seconds. */
 #include "daemon/scan/scan.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "daemon/scan/watch.h"
 
 enum {
-	PERIOD_MS = 30000,
+	S_MS = 1000,
 	ATTEMPTS = 3, /* of a plugin whose worker was lost without its fault */
 	UNPUBLISHED = 64,
 };
@@ -233,8 +233,8 @@ static void watch_dirs(struct scan *scan)
 	if (failed && !scan->has_watched)
 		log_line(log, LOG_WARNING,
 			"%zu directories cannot be watched; changes there are noticed "
-			"within 30 s",
-			failed);
+			"within %u s",
+			failed, scan->daemon->options->rescan_s);
 	scan->has_watched = true;
 }
 
@@ -417,7 +417,8 @@ struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 	}
 	(void)uv_timer_init(&daemon->loop, &scan->period);
 	scan->period.data = scan;
-	(void)uv_timer_start(&scan->period, on_period, PERIOD_MS, PERIOD_MS);
+	uint64_t period = (uint64_t)daemon->options->rescan_s * S_MS;
+	(void)uv_timer_start(&scan->period, on_period, period, period);
 	return scan;
 }
 
