@@ -257,6 +257,7 @@ static int read_inputs(struct daemon *daemon, struct kp_diag *diag)
 	daemon->idl = idl_new(kp_interface_text, diag);
 	if (!daemon->idl)
 		return -1;
+	kp_confinement_ask(&daemon->confinement);
 	daemon->platform_text = inputs_platform_key(&daemon->platform);
 	return daemon->platform_text ? 0 : kp_diag_no_memory(diag);
 }

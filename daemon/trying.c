@@ -79,7 +79,6 @@ int trying_start(struct daemon *daemon, struct kp_diag *diag)
 	const struct options *options = daemon->options;
 	char *store = NULL;
 
-	kp_confinement_ask(&daemon->confinement);
 	daemon->trust = (struct kp_trust){geteuid(),
 		options->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
 	warn_of_files(daemon);

@@ -170,19 +170,6 @@ START_TEST(old_entries_are_dropped)
 }
 END_TEST
 
-START_TEST(key_depends_on_each_of_its_parts)
-{
-	char keys[4][DIGEST_TEXT];
-	cache_key("c", "d", "p", keys[0]);
-	cache_key("C", "d", "p", keys[1]);
-	cache_key("c", "D", "p", keys[2]);
-	cache_key("c", "d", "P", keys[3]);
-	for (int i = 0; i < 4; i++)
-		for (int j = 0; j < i; j++)
-			ck_assert_str_ne(keys[i], keys[j]);
-}
-END_TEST
-
 START_TEST(text_that_is_no_cache_is_set_aside)
 {
 	expect_damage("hello\n");
@@ -255,7 +242,6 @@ static Suite *suite(void)
 	tcase_add_test(t, missing_directory_is_an_empty_cache);
 	tcase_add_test(t, forgotten_file_is_unknown);
 	tcase_add_test(t, old_entries_are_dropped);
-	tcase_add_test(t, key_depends_on_each_of_its_parts);
 	tcase_add_test(t, text_that_is_no_cache_is_set_aside);
 	tcase_add_test(t, empty_file_is_set_aside);
 	tcase_add_test(t, other_format_is_set_aside);

@@ -161,22 +161,17 @@ int way_recall(
 	return way_set_stored(way, closure, entry);
 }
 
+/* What was found under other terms does not hold under these. */
 static void key_of(
 	struct way *way, const char *closure, const char *deps, char key[DIGEST_TEXT])
 {
-	const char *platform = pipeline_settings(way->pipeline)->platform;
-	enum signing_policy policy = way_policy(way);
-	char *text = NULL;
+	const struct pipeline_options *settings = pipeline_settings(way->pipeline);
+	struct cache_terms terms = {closure, deps, settings->platform,
+		signing_policy_name(way_policy(way)), {0}};
 
-	/* What was found under another policy does not hold under this one. */
-	if (policy == SIGNING_OFF)
-		cache_key(closure, deps, platform, key);
-	else if (asprintf(&text, "%s\nsignatures %s", platform,
-			 signing_policy_name(policy)) >= 0)
-		cache_key(closure, deps, text, key);
-	else
-		key[0] = '\0';
-	free(text);
+	if (settings->confinement)
+		terms.confinement = *settings->confinement;
+	cache_key(&terms, key);
 }
 
 void way_key(struct way *way, char key[DIGEST_TEXT])

@@ -83,6 +83,7 @@ static bool print_key(const struct daemon *daemon, FILE *out)
 		fprintf(out, "%s\n", options->manifest_dirs[i]);
 	fprintf(out, "%s\n%s\n%s\n", options->plugin_dir, options->state_dir,
 		daemon->platform_text);
+	fprintf(out, "%d %d\n", daemon->confinement.filter, daemon->confinement.landlock);
 	for (size_t i = 0; i < options->signing.count; i++)
 		fprintf(out, "%s=%s\n",
 			options->signing.rules[i].dir ? options->signing.rules[i].dir

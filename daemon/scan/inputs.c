@@ -85,24 +85,25 @@ int inputs_read(const struct options *options, struct kp_families *families,
 	return -1;
 }
 
-/* A GPU that has just been woken up has a UUID, and is the same. */
-static void strip_device(json_t *device)
+/* A GPU that has just been woken up has a UUID, and is the same; who has it counts. */
+static int put_device(json_t *object, const struct kp_device_facts *device)
 {
 	static const char *const found[] = {"uuid", "name", "memory_bytes"};
 
 	for (size_t i = 0; i < KP_COUNT(found); i++)
-		(void)json_object_del(device, found[i]);
+		(void)json_object_del(object, found[i]);
+	return json_object_set_new(object, "bound", json_string(device->bound));
 }
 
 char *inputs_platform_key(const struct kp_platform *platform)
 {
 	json_t *value = kp_platform_json(platform);
-	size_t i;
-	json_t *device;
+	json_t *devices = json_object_get(value, "devices");
+	int failed = value ? 0 : -1;
 
-	json_array_foreach (json_object_get(value, "devices"), i, device)
-		strip_device(device);
-	char *text = value ? kp_json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	for (size_t i = 0; !failed && i < platform->n_devices; i++)
+		failed = put_device(json_array_get(devices, i), &platform->devices[i]);
+	char *text = failed ? NULL : kp_json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
 	json_decref(value);
 	return text;
 }

@@ -35,12 +35,14 @@ int cache_snapshot(const struct cache *cache, struct cache *snapshot)
 	return -1;
 }
 
-void cache_key(const char *closure, const char *deps, const char *platform,
-	char key[DIGEST_TEXT])
+/* A field a line: none of them has a line's end in it. */
+void cache_key(const struct cache_terms *terms, char key[DIGEST_TEXT])
 {
 	char *text;
-	int n = asprintf(&text, "%s\n%s\n%s\n%u.%u\n%s\n", closure, deps,
-		kp_build_version, KP_ABI_MAJOR, KP_ABI_MINOR, platform);
+	int n = asprintf(&text, "%s\n%s\n%s\n%u.%u\n%s\n%s\n%d %d\n", terms->closure,
+		terms->deps, kp_build_version, KP_ABI_MAJOR, KP_ABI_MINOR,
+		terms->platform, terms->signatures, terms->confinement.filter,
+		terms->confinement.landlock);
 
 	key[0] = '\0';
 	if (n < 0)

@@ -15,6 +15,7 @@
 #include "daemon/scan/stamp.h"
 #include "daemon/store/digest.h"
 #include "lib/base/diag.h"
+#include "lib/platform/confinement.h"
 
 /* Kept when not used: one entry a file, one verdict a key. */
 enum { CACHE_DAYS = 30, CACHE_MOST = 65536, CACHE_MIB = 256 };
@@ -48,13 +49,18 @@ int cache_write(const struct cache *cache, const char *dir, struct kp_diag *diag
 int cache_snapshot(const struct cache *cache, struct cache *snapshot)
 	__attribute__((warn_unused_result));
 
-/*
- * The key of a verdict: SHA-256 over what it depends on. closure is the
- * digest of the library where there is no closure; deps the digest of what
- * its dependencies resolved to; platform and ABI go in, too.
- */
-void cache_key(const char *closure, const char *deps, const char *platform,
-	char key[DIGEST_TEXT]);
+/* What a verdict depends on, beside this kplug and its ABI. */
+struct cache_terms {
+	const char *closure;	/* its digest; of the library where there is none */
+	const char *deps;	/* the digest of what its dependencies resolved to */
+	const char *platform;	/* a text that changes when the devices do */
+	const char *signatures; /* what was asked of them: a policy's name */
+	/* By what workers are confined: a plugin may do in one what another refuses. */
+	struct kp_confinement confinement;
+};
+
+/* The key of a verdict: SHA-256 over all that; "" when memory is exhausted. */
+void cache_key(const struct cache_terms *terms, char key[DIGEST_TEXT]);
 
 /* What is kept of a library file. Texts are borrowed. */
 struct cache_file {
