@@ -87,6 +87,31 @@ class Compared(unittest.TestCase):
                 again = self.ctl(SQUARE, "--shape", "n=3", "--time", "0.01", "-q", daemon=daemon)
                 self.assertIn("reference", again.stdout)
 
+    def test_t56_a_foreign_result_is_never_judged_and_decides_nothing(self):
+        self.save("--shape", "n=10")
+        for change in (
+            {"name": "Third"},
+            {"features": ["avx2"]},
+            {"name": "", "vendor": "aarch64"},
+        ):
+            device = {**PLATFORM["devices"][0], **change}
+            with Daemon(platform={"name": "a", "devices": [device]}) as daemon:
+                place(daemon)
+
+                def decided(daemon=daemon):
+                    return daemon.call("List")["generation"], daemon.select(SQUARE)["selected"]
+
+                before = decided()
+                for words in ([], ["--threshold", "99"]):
+                    done = self.ctl(
+                        "--compare", self.path, "--json", *words, daemon=daemon, statuses=(2,)
+                    )
+                    document = json.loads(done.stdout)
+                    self.assertEqual(list(document), ["error"])
+                    self.assertEqual(document["error"]["code"], "foreign_result")
+                self.assertEqual(decided(), before)
+                self.assertFalse(os.path.exists(os.path.join(daemon.state_dir, "decisions.json")))
+
     def test_every_verdict_makes_a_document_that_follows_its_schema(self):
         names = ["right", "crash", "wrong", "behind", "status", "unsupported", "not_here"]
         names += ["unavailable", "wrong_later", "not_a_number", "nothing", "abort"]

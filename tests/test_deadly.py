@@ -206,6 +206,37 @@ class Quarantined(Case):
         (warning,) = [w for w in status["warnings"] if w["code"] == "deadly_probe"]
         self.assertIn("killer is quarantined: 3 times plugind", warning["message"])
 
+    def check_record(self, name, stage):
+        plugin = self.info(name)
+        evidence = plugin["evidence"]
+        self.assertEqual(plugin["reason"]["code"], "deadly_probe")
+        self.assertEqual(evidence["stage"], stage)
+        self.assertEqual(evidence["output"].strip(), "so far, so good")
+        self.assertEqual(evidence["sha256"], plugin["sha256"])
+        # plugind ended before the worker did: nobody knows how that would have.
+        for key in ("exit", "signal", "loader", "backtrace"):
+            self.assertIsNone(evidence[key], key)
+        for command in ("info", "logs"):
+            text = self.daemon.ctl(command, name).stdout
+            for word in (stage, evidence["sha256"], "so far, so good", "deadly_probe"):
+                self.assertIn(word, text)
+
+    def test_t22_a_quarantine_has_what_was_known_of_the_last_death(self):
+        self.add("killer")
+        self.quarantine("killer")
+        self.check_record("killer", "load")
+
+    def test_t22_a_quarantine_says_in_which_kernel_it_was(self):
+        self.hold("killer")
+        self.daemon.add(
+            "killer",
+            before=self.linger("killer"),
+            available="linger();",
+            manifest={"timeout_ms": 600000},
+        )
+        self.quarantine("killer", stage="probe kernel square")
+        self.check_record("killer", "probe kernel square")
+
     def test_t21_every_command_that_shows_it_has_code_and_remedy(self):
         self.add("killer")
         self.quarantine("killer")

@@ -117,6 +117,29 @@ class Kept(Case):
                 if number:
                     self.assertIn(f"/{name}.so", evidence["backtrace"])
 
+    def test_t22_the_end_of_what_was_printed_is_kept(self):
+        rows = {
+            "lines": 'for (int i = 0; i < 9999; i++) printf("line %d\\n", i);',
+            "line": "for (int i = 0; i < 99999; i++) putchar('x');",
+            "bytes": "for (int i = 0; i < 99999; i++) putchar(i % 256);",
+        }
+        for name, prints in rows.items():
+            source = f"""#include <stdio.h>
+            __attribute__((constructor)) static void fall(void)
+            {{ {prints} fflush(stdout); fprintf(stderr, "\\nlast words\\n"); _exit(3); }}"""
+            self.daemon.add(name, before=source)
+        self.start()
+        for name in rows:
+            with self.subTest(name=name):
+                evidence = self.info(name)["evidence"]
+                self.assertEqual((evidence["stage"], evidence["exit"]), ("load", 3))
+                output = evidence["output"].rstrip("\n")
+                self.assertTrue(output.endswith("last words"), output[-40:])
+                # 4 KiB, of which what is not shown takes up to four letters a byte.
+                self.assertGreater(len(output), 2000)
+                self.assertLessEqual(len(output), 4 * 4096)
+                self.assertNotRegex(output, "[\x00-\x08\x0b-\x1f\x7f]")
+
     def test_t22_what_the_loader_said_is_kept(self):
         self.daemon.add("absent", before=ABSENT)
         self.start()
