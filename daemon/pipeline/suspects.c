@@ -15,7 +15,7 @@
 #include "lib/base/json.h"
 
 /* While so many are being probed, who asks waits: many are marked by one write. */
-enum { HELD_MOST = 64, HELD_ENOUGH = 16 };
+enum { HELD_MOST = 64, HELD_ENOUGH = 10 };
 static const char file_name[] = "probes.json";
 
 TAILQ_HEAD(permits, permit);

@@ -119,21 +119,41 @@ void way_copy_again(struct way *way)
 	copy(way);
 }
 
-static void searched(struct lane_job *job)
+static void identify_more(struct way *way)
 {
-	struct way *way = way_of(job);
-
-	if (way_is_over(way) || !goes_on(way))
-		return;
 	if (way->identified < draft_count(way->draft))
 		way_identify(way);
 	else
 		keep(way);
 }
 
+static void searched(struct lane_job *job)
+{
+	struct way *way = way_of(job);
+
+	if (!way_is_over(way) && goes_on(way))
+		identify_more(way);
+}
+
+static bool has_search_path(const json_t *elf)
+{
+	return json_array_size(json_object_get(elf, "runpath")) > 0 ||
+	       json_array_size(json_object_get(elf, "rpath")) > 0;
+}
+
+/* Most libraries reach nothing by $ORIGIN: no thread need look for it. */
 void way_identified(struct way *way)
 {
-	lane_add(pipeline_lane(way->pipeline), &way->job, way_search, searched);
+	bool searches = has_search_path(way->elfs[0]);
+
+	for (size_t i = way->searched; i < way->identified; i++)
+		searches = searches || has_search_path(way->elfs[i]);
+	if (searches) {
+		lane_add(pipeline_lane(way->pipeline), &way->job, way_search, searched);
+		return;
+	}
+	way->searched = way->identified;
+	identify_more(way);
 }
 
 /* A known library whose verdict is not kept any more: from the start. */

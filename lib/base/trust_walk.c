@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,9 +344,22 @@ void kp_trust_dir_close(struct kp_trust_dir *dir)
 	*dir = (struct kp_trust_dir){0};
 }
 
+/* As most are: a file whose mode alone says that it is right. */
+static bool is_plainly_right(const struct kp_trust_dir *dir, const char *name)
+{
+	struct stat st;
+
+	return !strchr(name, '/') &&
+	       fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+	       (st.st_uid == 0 || st.st_uid == dir->trust->owner);
+}
+
 int kp_trust_path_at(
 	const struct kp_trust_dir *dir, const char *name, struct kp_diag *diag)
 {
+	if (is_plainly_right(dir, name))
+		return 0;
 	struct walk *walk = walk_new(dir->trust, name, diag);
 	int result = walk ? walk_from(walk, dir, diag) : -1;
 
