@@ -31,6 +31,17 @@ extern int of_nobody(void);
 int (*volatile call_it)(void);
 __attribute__((constructor)) static void need(void) { call_it = of_nobody; }
 """
+# Says what a worker says that fell, of a library that is not to blame.
+BLAMES = """
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((constructor)) static void blame(void)
+{
+	fprintf(stderr, "-- backtrace of the worker --\\n/usr/lib/libgood.so(mm+0x42)[0x7f1]\\n");
+	%s;
+}
+"""
 MEMBERS = {"stage", "exit", "signal", "loader", "output", "backtrace", "sha256", "at"}
 
 
@@ -83,6 +94,26 @@ class Kept(Case):
             for command in ("logs", "info"):
                 lines = self.daemon.ctl(command, "falls").stdout.split("\n")
                 self.assertEqual([n.split()[-1] for n in lines if "[0x" in n], frames)
+
+    def test_t22_a_backtrace_is_the_workers_where_a_signal_ended_it(self):
+        ends = {
+            "leaves": "_exit(7)",
+            "quits": "exit(0)",
+            "is_missing": "extern int nobody_has_it(void); nobody_has_it()",
+            "writes": 'for (int i = 3; i < 1024; i++) (void)!write(i, "x\\n", 2)',
+        }
+        for name, end in ends.items():
+            self.daemon.add(name, before=BLAMES % end)
+        self.start()
+        for name in ends:
+            with self.subTest(name=name):
+                plugin = self.info(name)
+                self.assertIn(plugin["state"], ("failed", "rejected"))
+                evidence = plugin["evidence"]
+                self.assertIsNone(evidence["signal"])
+                self.assertIsNone(evidence["backtrace"])
+                if name != "is_missing":
+                    self.assertIn("libgood", evidence["output"])
 
     def test_t22_a_kernel_that_falls_is_named_by_its_stage(self):
         self.daemon.add("k", [kernel(), kernel("other")], available="abort();")

@@ -494,6 +494,14 @@ class Libraries(Case):
                 self.refused(verdict, "needed_with_path", self.path(), f"needs {name}:")
                 self.assertIn(name, verdict["elf"]["needed"])
 
+    def test_a_library_that_the_loader_opens_in_front_of_it_is_refused(self):
+        for flag, tag in (("-f", "DT_AUXILIARY"), ("-F", "DT_FILTER")):
+            for name in ("/tmp/anybodys.so", "liby.so", "$ORIGIN/beside.so"):
+                with self.subTest(flag=flag, name=name):
+                    self.build(f"-Wl,{flag},{name}")
+                    verdict = self.verdict(read(self.path()))
+                    self.refused(verdict, "filter_library", name, tag)
+
     def test_an_absolute_needed_name_is_the_same_for_everybody(self):
         verdict = self.verdict(self.build_needing("/lib/y.so"))
         self.refused(verdict, "missing_library", "/lib/y.so")

@@ -9,6 +9,7 @@
 
 #include "daemon/worker/elf_versions.h"
 #include "lib/base/json.h"
+#include "lib/base/text.h"
 
 static bool has_room(size_t count, size_t bytes)
 {
@@ -159,16 +160,38 @@ static int check_needed(const char *name, const char *file, struct kp_diag *diag
 		name);
 }
 
-int elf_facts_check(const json_t *facts, const char *file, struct kp_diag *diag)
+/* The loader opens them as if they were needed, and takes what it finds there first. */
+static int check_filters(
+	const struct elf_image *image, const char *file, struct kp_diag *diag)
+{
+	for (size_t i = 0; i < image->n_dynamic; i++) {
+		int64_t tag = image->dynamic[i].d_tag;
+		if (tag != DT_AUXILIARY && tag != DT_FILTER)
+			continue;
+		const char *name = elf_image_string(image, image->dynamic[i].d_un.d_val);
+		char clean[256];
+		(void)kp_text_clean(name ? name : "?", clean, sizeof(clean));
+		return kp_diag_set(diag, "filter_library", clean,
+			"%s stands in front of %s (%s), which the loader opens although "
+			"it is not among what is needed: nobody would have looked at it",
+			file, clean, tag == DT_FILTER ? "DT_FILTER" : "DT_AUXILIARY");
+	}
+	return 0;
+}
+
+int elf_facts_check(const struct elf_image *image, const json_t *facts, const char *file,
+	struct kp_diag *diag)
 {
 	size_t i;
 	json_t *name;
+
 	if (check_count(facts, "runpath", "too_many_search_paths", "search paths", diag) <
 			0 ||
 		check_count(facts, "rpath", "too_many_search_paths", "search paths",
 			diag) < 0 ||
-		check_count(
-			facts, "needed", "too_many_needed", "needed libraries", diag) < 0)
+		check_count(facts, "needed", "too_many_needed", "needed libraries",
+			diag) < 0 ||
+		check_filters(image, file, diag) < 0)
 		return -1;
 	json_array_foreach (json_object_get(facts, "needed"), i, name)
 		if (check_needed(json_string_value(name), file, diag) < 0)

@@ -22,10 +22,11 @@ enum { ELF_NAMES_MOST = 256, ELF_NAMES_BYTES = 32 << 10 };
 json_t *elf_facts(const struct elf_image *image);
 
 /*
- * Can what it needs be looked for? Codes too_many_search_paths, too_many_needed;
- * needed_with_path: "../x.so" is decided by the directory of whoever loads it.
+ * Can what it needs be looked for, and is that all? Codes too_many_search_paths,
+ * too_many_needed; needed_with_path: "../x.so" is decided by the directory of whoever
+ * loads it; filter_library: the loader opens another one beside what is needed.
  */
-int elf_facts_check(const json_t *facts, const char *file, struct kp_diag *diag)
-	__attribute__((warn_unused_result));
+int elf_facts_check(const struct elf_image *image, const json_t *facts, const char *file,
+	struct kp_diag *diag) __attribute__((warn_unused_result));
 
 #endif

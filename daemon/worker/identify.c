@@ -276,7 +276,7 @@ static int identify(struct subject *subject, int fd, struct kp_diag *diag)
 	if (read_code(subject, diag) < 0)
 		return -1;
 	report_line(subject->report, json_pack("{s:O}", "elf", subject->facts));
-	if (elf_facts_check(subject->facts, subject->file, diag) < 0)
+	if (elf_facts_check(&subject->image, subject->facts, subject->file, diag) < 0)
 		return -1;
 	return subject->is_part ? 0 : look_at_plugin(subject, diag);
 }

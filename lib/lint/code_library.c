@@ -25,6 +25,10 @@ static const struct kp_code rows[] = {
 		"assembly with .section .note.GNU-stack."},
 	{"exports_more", KP_SEVERITY_ERROR, "The library exports more than kplug_plugin.",
 		"Link with -Wl,--version-script=kplug/plugin.map."},
+	{"filter_library", KP_SEVERITY_ERROR,
+		"The loader opens another library in front of this one, which is not "
+		"among what it needs.",
+		"Link without -f and -F (--auxiliary, --filter)."},
 	{"float_startup_code", KP_SEVERITY_WARNING,
 		"Loading the library makes the thread flush small numbers to zero.",
 		"Link without -ffast-math, -Ofast and -funsafe-math-optimizations "

@@ -324,7 +324,12 @@ void kp_verdict_mark_evidence(struct kp_verdict *verdict)
 static void keep_evidence(
 	struct kp_verdict *verdict, const struct kp_worker_result *result, int64_t now)
 {
-	struct printed printed = split(result->output);
+	/* Where no signal ended it the worker has written none: the words are the
+	 * plugin's.
+	 */
+	struct printed printed = result->signal
+					 ? split(result->output)
+					 : (struct printed){strdup(result->output), ""};
 
 	json_decref(verdict->evidence);
 	verdict->evidence = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:n, s:I}", "stage",

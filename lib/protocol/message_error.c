@@ -229,6 +229,7 @@ static const char *const failed[] = {
 	"entries_differ",
 	"executable_stack",
 	"exports_more",
+	"filter_library",
 	"float_startup_code",
 	"foreign_search_path",
 	"generation_lost",
