@@ -21,6 +21,7 @@
 #include "daemon/monitor.h"
 #include "daemon/options.h"
 #include "daemon/pipeline/failures.h"
+#include "daemon/pipeline/keys.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/pool.h"
 #include "daemon/scan/index.h"
@@ -262,6 +263,24 @@ static int read_inputs(struct daemon *daemon, struct kp_diag *diag)
 	return daemon->platform_text ? 0 : kp_diag_no_memory(diag);
 }
 
+/*
+ * What was taken when other signatures were asked for, or other keys counted, is served
+ * to nobody before it was looked at. -1: no memory.
+ */
+static int check_signing(struct daemon *daemon, struct kp_diag *diag)
+{
+	struct keys_stamp keys;
+
+	if (keys_stamp(&daemon->options->signing, &daemon->trust, &keys) < 0)
+		return kp_diag_no_memory(diag);
+	if (!state_is_signed_by(daemon->state, keys.digest, &keys.newest))
+		log_line(&daemon->log, LOG_INFO,
+			"other signatures are asked for than when the last table was "
+			"made, or other keys count: no plugin is served before it was "
+			"looked at");
+	return 0;
+}
+
 /* The last good table serves until the first scan has ended. */
 static int restore_table(struct daemon *daemon, struct kp_diag *diag)
 {
@@ -269,7 +288,8 @@ static int restore_table(struct daemon *daemon, struct kp_diag *diag)
 	size_t size = 0;
 	void *bytes = NULL;
 
-	if (state_table(daemon->state, &bytes, &size, &daemon->warnings, diag) < 0)
+	if (check_signing(daemon, diag) < 0 ||
+		state_table(daemon->state, &bytes, &size, &daemon->warnings, diag) < 0)
 		return -1;
 	if (!bytes)
 		return 0;
@@ -340,8 +360,8 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 	daemon->incidents = incidents_new(daemon);
 	if (!daemon->monitors || !daemon->failures || !daemon->attached ||
 		!daemon->incidents || !(daemon->deaths = deaths_new(daemon)) ||
-		!(daemon->disposal = disposal_new(
-			  &daemon->loop, daemon->options->worker)) ||
+		!(daemon->disposal =
+				disposal_new(&daemon->loop, daemon->options->worker)) ||
 		!(daemon->history = history_new(daemon)) ||
 		!(daemon->collector = collector_new(daemon)))
 		return kp_diag_no_memory(diag);
@@ -379,6 +399,8 @@ int daemon_start(
 {
 	*daemon = (struct daemon){.options = options};
 	log_init(&daemon->log, options->log_level, STDERR_FILENO);
+	daemon->trust = (struct kp_trust){geteuid(),
+		options->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
 	(void)umask(options->system ? 0022 : 0077);
 	if (uv_loop_init(&daemon->loop) < 0)
 		return kp_diag_no_memory(diag);

@@ -79,8 +79,6 @@ int trying_start(struct daemon *daemon, struct kp_diag *diag)
 	const struct options *options = daemon->options;
 	char *store = NULL;
 
-	daemon->trust = (struct kp_trust){geteuid(),
-		options->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
 	warn_of_files(daemon);
 	daemon->loaded_dir = loaded_open(options->state_dir, diag);
 	if (!daemon->loaded_dir)
@@ -108,6 +106,7 @@ int trying_start(struct daemon *daemon, struct kp_diag *diag)
 			.platform = daemon->platform_text,
 			.state_dir = options->state_dir,
 			.signing = &options->signing,
+			.loaded_dir = daemon->loaded_dir,
 			.system = options->system,
 			.trust = &daemon->trust,
 			.any_files = !daemon_trust(daemon),

@@ -14,7 +14,7 @@
 
 static char place[256], layer[300], plugins[300], absent[300];
 static const char *layers[2] = {layer, absent};
-static struct survey_places places = {2, layers, plugins, false, NULL};
+static struct survey_places places = {2, layers, plugins, NULL, NULL, NULL};
 static struct survey survey;
 static struct kp_diag diag;
 

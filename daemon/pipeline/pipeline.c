@@ -287,6 +287,7 @@ static int copy_settings(
 	own->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;
 	own->suspected = options->suspected;
 	own->signing = options->signing;
+	own->loaded_dir = options->loaded_dir;
 	own->system = options->system;
 	own->trust = options->trust;
 	own->any_files = options->any_files;

@@ -32,6 +32,7 @@ struct pipeline_options {
 	/* STATE, for marks of what is being probed, or NULL: there are none. */
 	const char *state_dir;
 	const struct signing *signing; /* borrowed; NULL: nothing is asked */
+	const char *loaded_dir;	       /* of daemon/scan/loaded.h, borrowed; or NULL */
 	/* A plugin that is probed after all others, and why; with warned_context. */
 	void (*suspected)(void *context, const char *plugin, const char *why);
 	/* A warning that was not there before: pipeline_warnings has it, too. */

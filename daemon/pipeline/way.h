@@ -84,6 +84,8 @@ void way_copy_again(struct way *way);
 /* Questions to workers (way_ask.c), and what comes after. */
 void way_seal(struct way *way); /* who has signed the library? (way_seal.c) */
 void way_sealed(struct way *way);
+/* Keeps the signature with the entry, for when it is rolled back to; in the pool. */
+void way_keep_seal(const struct way *way);
 /* Is it not to be trusted with what workers here may? Sets way->diag. (way_seal.c) */
 bool way_is_foreign(struct way *way);
 void way_identify(struct way *way); /* the next file of the draft */

@@ -6,7 +6,6 @@
  */
 #include "daemon/pipeline/way.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,18 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/pipeline/keys.h"
+#include "daemon/store/seal.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/owned.h"
 #include "lib/base/trust.h"
 
-enum { SIGNATURE_BYTES = 16 << 10, KEY_BYTES = 4 << 10, KEYS_MOST = 256 };
+enum { SIGNATURE_BYTES = 16 << 10 };
 
 enum signing_policy way_policy(const struct way *way)
 {
-	/* An earlier generation is what was checked when it came. */
-	if (way->manifest.stored)
-		return SIGNING_OFF;
 	return signing_of(pipeline_settings(way->pipeline)->signing, way->manifest.path);
 }
 
@@ -46,74 +44,21 @@ static int trace(struct way *way, const char *path)
 	return trace_add(way->trace, path, &stamp);
 }
 
-static void note(struct way *way, const char *code, const char *object, const char *text)
+/* Of an earlier generation it is what was kept with it. */
+static char *path_of(const struct way *way)
 {
-	json_t *list = json_object_get(way->seal, "warnings");
+	char *path;
 
-	(void)json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "code", code,
-						  "object", kp_json_clean_string(object),
-						  "message", kp_json_clean_string(text)));
-}
-
-/* What others may change is nobody's key. */
-static int read_key(
-	const struct kp_trust *trust, const char *path, char **text, struct kp_diag *diag)
-{
-	size_t size;
-	owned_fd fd = kp_trust_open(trust, path, NULL, diag);
-
-	return fd < 0 ? -1 : kp_file_read_open(fd, path, KEY_BYTES, text, &size, diag);
-}
-
-static void take_key(struct way *way, const char *name)
-{
-	owned_text path = NULL;
-	owned_text text = NULL;
-	struct kp_diag diag;
-	char said[sizeof(diag.message) + 128];
-
-	if (asprintf(&path, "%s/%s", trusted_dir(way), name) < 0) {
-		path = NULL;
-		return;
-	}
-	(void)trace(way, path);
-	if (read_key(pipeline_settings(way->pipeline)->trust, path, &text, &diag) == 0) {
-		(void)json_array_append_new(json_object_get(way->seal, "keys"),
-			json_pack("{s:o, s:o}", "file", kp_json_clean_string(path),
-				"text", kp_json_clean_string(text)));
-		return;
-	}
-	(void)snprintf(said, sizeof(said), "the key is not used: %s", diag.message);
-	note(way, kp_trust_is_code(diag.code) ? "key_not_trusted" : "bad_key_file", path,
-		said);
-}
-
-static int is_key(const struct dirent *item)
-{
-	size_t length = strlen(item->d_name);
-
-	return item->d_name[0] != '.' && length > 4 &&
-	       strcmp(item->d_name + length - 4, ".pub") == 0;
-}
-
-static void read_keys(struct way *way)
-{
-	struct dirent **items = NULL;
-	int count = scandir(trusted_dir(way), &items, is_key, alphasort);
-
-	(void)trace(way, trusted_dir(way));
-	for (int i = 0; i < count; i++) {
-		if (i < KEYS_MOST)
-			take_key(way, items[i]->d_name);
-		free(items[i]);
-	}
-	free(items);
+	if (way->manifest.stored)
+		return seal_path(pipeline_settings(way->pipeline)->store_dir,
+			way->manifest.stored->closure);
+	return asprintf(&path, "%s.minisig", way->library) < 0 ? NULL : path;
 }
 
 /* What there is to ask a worker; a signature that is not there is null. */
 int way_read_seal(struct way *way)
 {
-	owned_text beside = NULL;
+	owned_text beside = path_of(way);
 	owned_text text = NULL;
 	size_t size;
 	struct kp_diag diag;
@@ -122,17 +67,18 @@ int way_read_seal(struct way *way)
 	way->seal = NULL;
 	if (way_policy(way) == SIGNING_OFF)
 		return 0;
-	if (asprintf(&beside, "%s.minisig", way->library) < 0) {
-		beside = NULL;
+	if (!beside)
 		return -1;
-	}
 	way->seal = json_pack("{s:s, s:s, s:s, s:s, s:[], s:[]}", "kind", "signature",
 		"file", way->library, "beside", beside, "trusted", trusted_dir(way),
 		"keys", "warnings");
 	if (!way->seal || trace(way, beside) < 0)
 		return -1;
 	if (kp_file_read(AT_FDCWD, beside, SIGNATURE_BYTES, &text, &size, &diag) == 0) {
-		read_keys(way);
+		if (keys_read(trusted_dir(way), pipeline_settings(way->pipeline)->trust,
+			    json_object_get(way->seal, "keys"),
+			    json_object_get(way->seal, "warnings"), way->trace) < 0)
+			return -1;
 		return json_object_set_new(
 			way->seal, "signature", kp_json_clean_string(text));
 	}
@@ -169,13 +115,34 @@ static void fall_short(struct way *way, const char *code, const char *message)
 	way_sealed(way);
 }
 
+/* By a call, which brings no signature. */
+static bool is_loaded(const struct way *way)
+{
+	const char *dir = pipeline_settings(way->pipeline)->loaded_dir;
+
+	return dir && strncmp(way->manifest.path, dir, strlen(dir)) == 0 &&
+	       way->manifest.path[strlen(dir)] == '/';
+}
+
 static void unsigned_file(struct way *way)
 {
 	const json_t *unread = json_object_get(way->seal, "unread");
 	const char *why = kp_json_text(unread, "message");
 	char text[1024];
 
-	if (strcmp(kp_json_text(unread, "code"), "missing_file") == 0)
+	if (way->manifest.stored)
+		(void)snprintf(text, sizeof(text),
+			"no signature was kept with what %s was rolled back to (it came "
+			"when "
+			"none was asked for, or %s): roll back to another generation, or "
+			"release it with `pluginctl rollback %s --release`",
+			way->manifest.name, why, way->manifest.name);
+	else if (is_loaded(way))
+		(void)snprintf(text, sizeof(text),
+			"%s was loaded without a signature: install it with `pluginctl "
+			"install FILE.so`, which takes FILE.so.minisig along",
+			way->manifest.name);
+	else if (strcmp(kp_json_text(unread, "code"), "missing_file") == 0)
 		(void)snprintf(text, sizeof(text),
 			"%s is not signed: there is no %s; whoever made it signs it with "
 			"`minisign -Sm %s`",
@@ -184,6 +151,14 @@ static void unsigned_file(struct way *way)
 		(void)snprintf(text, sizeof(text),
 			"the signature of %s cannot be read: %s", way->library, why);
 	fall_short(way, "unsigned", text);
+}
+
+void way_keep_seal(const struct way *way)
+{
+	const char *text = kp_json_text(way->seal, "signature");
+
+	if (text && way->verdict.signature && !way->manifest.stored)
+		seal_keep(pipeline_store(way->pipeline), way->closure, text);
 }
 
 static void take_line(void *context, json_t *line)

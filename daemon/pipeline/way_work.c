@@ -406,6 +406,7 @@ void way_keep(struct lane_job *job)
 		(void)lost(way, "what is there reaches other files than it did");
 		return;
 	}
+	way_keep_seal(way);
 	way->foreign = way_is_foreign(way);
 	trace_unref(way->kept);
 	way->kept = draft_kept(way->draft);

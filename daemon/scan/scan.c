@@ -389,7 +389,9 @@ static int set_places(struct scan *scan)
 		return -1;
 	}
 	scan->places = (struct survey_places){n, scan->dirs, daemon->options->plugin_dir,
-		daemon_trust(daemon), scan->store_dir};
+		daemon_trust(daemon), scan->store_dir,
+		daemon->options->signing.count > 0 ? daemon->options->signing.trusted
+						   : NULL};
 	return 0;
 }
 

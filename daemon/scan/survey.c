@@ -142,6 +142,9 @@ static int find_dirs(struct survey *survey, const struct survey_places *places)
 		if (add_or_ancestor(survey, places->manifest_dirs[i], WATCH_MANIFESTS) <
 			0)
 			return -1;
+	if (places->keys_dir &&
+		add_or_ancestor(survey, places->keys_dir, WATCH_LIBRARIES) < 0)
+		return -1;
 	if (add_or_ancestor(survey, places->plugin_dir, WATCH_LIBRARIES) < 0 ||
 		add_real(survey, places->plugin_dir) < 0)
 		return -1;

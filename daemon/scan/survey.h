@@ -27,6 +27,7 @@ struct survey_places {
 	/* Of manifests, and of what the index knows; NULL: nobody is asked. */
 	const struct kp_trust *trust;
 	const char *store_dir; /* of survey_read_known */
+	const char *keys_dir;  /* to be watched, too; or NULL */
 };
 
 struct survey {

@@ -16,8 +16,11 @@
 #include "daemon/state/state_read.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+#include "lib/base/owned.h"
 
-enum { TABLE_DELAY_MS = 200, AGAIN_MS = 2000 };
+enum { TABLE_DELAY_MS = 200, AGAIN_MS = 2000, SIGNING_BYTES = 128 };
+
+static const char signing_name[] = "signing";
 
 struct state {
 	uv_loop_t *loop;
@@ -128,6 +131,44 @@ int state_decisions(struct state *state, struct kp_decisions *decisions,
 	const struct state_place place = {state->dir, state->path};
 	return state_read_decisions(
 		&place, decisions, &state->decisions.is_good, lost, diag);
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+static bool is_signed_by(
+	const struct state *state, const char *digest, const struct timespec *newest)
+{
+	owned_text text = NULL;
+	struct stat table;
+	size_t size;
+
+	return kp_file_read(state->dir, signing_name, SIGNING_BYTES, &text, &size,
+		       NULL) == 0 &&
+	       strcmp(text, digest) == 0 &&
+	       fstatat(state->dir, state_table_name, &table, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       is_later(&table.st_mtim, newest);
+}
+
+/*
+ * The files first, the word of it last: after a kill in between it is asked again. A run
+ * that asks for none leaves no word that a later one could take for that of its table.
+ */
+bool state_is_signed_by(
+	struct state *state, const char *digest, const struct timespec *newest)
+{
+	if (!digest[0])
+		(void)unlinkat(state->dir, signing_name, 0);
+	if (!digest[0] || is_signed_by(state, digest, newest))
+		return true;
+	bool had_table = unlinkat(state->dir, state_table_name, 0) == 0;
+	(void)unlinkat(state->dir, state_index_name, 0);
+	if (kp_file_replace(state->dir, signing_name, digest, strlen(digest), 0600, true,
+		    NULL) < 0)
+		(void)unlinkat(state->dir, signing_name, 0);
+	return !had_table;
 }
 
 int state_table(struct state *state, void **bytes, size_t *size,

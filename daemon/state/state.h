@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 #include <uv.h>
 
 #include "daemon/state/state_file.h"
@@ -42,6 +43,14 @@ int state_decisions(struct state *state, struct kp_decisions *decisions,
 int state_table(struct state *state, void **bytes, size_t *size,
 	struct kp_diags *warnings, struct kp_diag *diag)
 	__attribute__((warn_unused_result));
+/*
+ * Is the table of a run that asked for the signatures of this digest (struct keys_stamp;
+ * "": none) and was it made after the newest change of keys; or is there none? Else table
+ * and index are removed: false. The next table is asked for by this digest. Before
+ * state_table.
+ */
+bool state_is_signed_by(
+	struct state *state, const char *digest, const struct timespec *newest);
 /* The table of state_table is not one: set it aside. */
 void state_table_is_damaged(
 	struct state *state, const struct kp_diag *diag, struct kp_diags *warnings);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Entries of the store: opening, checking, marks of this boot. */
+#include "daemon/store/seal.h"
 #include "daemon/store/store.h"
 
 #include <dirent.h>
@@ -91,6 +92,7 @@ struct store *store_open(const char *dir, const char *boot, struct kp_diag *diag
 		return NULL;
 	}
 	remove_drafts(store);
+	seal_sweep(store);
 	if (boot)
 		(void)snprintf(store->boot, sizeof(store->boot), "%s", boot);
 	if (boot || boot_read(store->boot, sizeof(store->boot)) == 0)

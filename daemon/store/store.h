@@ -6,6 +6,7 @@
  *
  * STORE/<closure>/...            an entry, read-only
  * STORE/.boot/<boot id>/<closure> stamps of an entry when it was hashed, in this boot
+ * STORE/.seals/<closure>        its signature (daemon/store/seal.h)
  * STORE/.new-XXXXXX/             a draft
  * STORE/.gone-<closure>/         an entry that is being removed
  * STORE/.damaged-<closure>/      an entry that was not what its name says

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/store/seal.h"
 #include "daemon/store/store_entry.h"
 #include "daemon/store/tree.h"
 #include "lib/base/file.h"
@@ -90,6 +91,7 @@ int sweep_remove(const struct store *store, const char *closure)
 	if (renameat(store->fd, closure, store->fd, gone) < 0)
 		return -1;
 	store_doubt(store, closure);
+	seal_remove(store, closure);
 	/* What is left of it now goes with the next start. */
 	(void)tree_remove(store->fd, gone);
 	return 0;

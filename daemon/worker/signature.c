@@ -14,31 +14,69 @@
 #include "daemon/worker/report.h"
 #include "lib/base/json.h"
 
-/* Of the trusted keys that which has the signature's id; NULL: none. */
-static const json_t *find_key(const struct report *report, const json_t *keys,
-	const unsigned char *id, struct minisign_key *key)
+enum { KEYS_MOST = 256 };
+
+/* Of a directory of keys, those that are some. */
+struct keys {
+	size_t count;
+	struct minisign_key items[KEYS_MOST];
+	const char *files[KEYS_MOST];
+};
+
+static void warn(const struct report *report, const struct kp_diag *diag)
 {
-	const json_t *found = NULL;
+	report_line(
+		report, json_pack("{s:[{s:s, s:s, s:s}]}", "warnings", "code", diag->code,
+				"object", diag->object, "message", diag->message));
+}
+
+/* Another one of the same id: by a copy, or because somebody had it made so. */
+static void compare(const struct report *report, const struct keys *keys,
+	const struct minisign_key *key, const char *file)
+{
+	char id[MINISIGN_ID_TEXT];
+	struct kp_diag diag;
+
+	minisign_id_print(key->id, id);
+	for (size_t i = 0; i < keys->count; i++) {
+		if (memcmp(keys->items[i].id, key->id, MINISIGN_ID) != 0)
+			continue;
+		if (memcmp(keys->items[i].bytes, key->bytes, MINISIGN_KEY) == 0)
+			kp_diag_set(&diag, "duplicate_key", file,
+				"%s is the same key as %s: whoever takes it away must "
+				"remove both",
+				file, keys->files[i]);
+		else
+			kp_diag_set(&diag, "key_id_collision", file,
+				"%s has the id %s of %s and is another key: one of them "
+				"was made to look like the other; signatures of either "
+				"count until one is removed",
+				file, id, keys->files[i]);
+		warn(report, &diag);
+		return;
+	}
+}
+
+static void read_keys(const struct report *report, const json_t *list, struct keys *keys)
+{
 	const json_t *item;
 	struct kp_diag diag;
 	size_t i;
 
-	json_array_foreach ((json_t *)(uintptr_t)keys, i, item) {
-		struct minisign_key read;
-		if (minisign_key_parse(kp_json_text(item, "text"),
-			    kp_json_text(item, "file"), &read, &diag) < 0) {
-			report_line(
-				report, json_pack("{s:[{s:s, s:s, s:s}]}", "warnings",
-						"code", diag.code, "object", diag.object,
-						"message", diag.message));
+	json_array_foreach ((json_t *)(uintptr_t)list, i, item) {
+		const char *file = kp_json_text(item, "file");
+		const char *text = kp_json_text(item, "text");
+		struct minisign_key key;
+		if (!file || !text || keys->count == KEYS_MOST)
+			continue;
+		if (minisign_key_parse(text, file, &key, &diag) < 0) {
+			warn(report, &diag);
 			continue;
 		}
-		if (!found && memcmp(read.id, id, MINISIGN_ID) == 0) {
-			*key = read;
-			found = item;
-		}
+		compare(report, keys, &key, file);
+		keys->files[keys->count] = file;
+		keys->items[keys->count++] = key;
 	}
-	return found;
 }
 
 static int verify_bytes(const struct minisign *signature, const struct minisign_key *key,
@@ -71,25 +109,38 @@ static int unknown_signer(const struct minisign *signature, const json_t *job,
 		kp_json_text(job, "trusted"));
 }
 
+/* Of several keys of one id that which it is; else *diag is about the last of them. */
+static int find_signer(const struct keys *keys, const struct minisign *signature, int fd,
+	const char *file, size_t *found, struct kp_diag *diag)
+{
+	for (size_t i = 0; i < keys->count; i++) {
+		if (memcmp(keys->items[i].id, signature->id, MINISIGN_ID) != 0)
+			continue;
+		*found = i;
+		if (verify_bytes(signature, &keys->items[i], fd, file, diag) == 0)
+			return 0;
+	}
+	return -1;
+}
+
 static int check(const struct report *report, const json_t *job, int fd, const char *file,
 	struct kp_diag *diag)
 {
 	struct minisign signature;
-	struct minisign_key key;
+	struct keys keys = {0};
+	size_t found = KEYS_MOST;
 	char id[MINISIGN_ID_TEXT];
 
 	if (minisign_parse(kp_json_text(job, "signature"), kp_json_text(job, "beside"),
 		    &signature, diag) < 0)
 		return -1;
-	const json_t *found =
-		find_key(report, json_object_get(job, "keys"), signature.id, &key);
-	if (!found)
-		return unknown_signer(&signature, job, file, diag);
-	if (verify_bytes(&signature, &key, fd, file, diag) < 0)
-		return -1;
-	minisign_id_print(key.id, id);
+	read_keys(report, json_object_get(job, "keys"), &keys);
+	if (find_signer(&keys, &signature, fd, file, &found, diag) < 0)
+		return found < KEYS_MOST ? -1
+					 : unknown_signer(&signature, job, file, diag);
+	minisign_id_print(keys.items[found].id, id);
 	report_line(report, json_pack("{s:{s:s, s:s, s:o}}", "signed", "key", id, "file",
-				    kp_json_text(found, "file"), "comment",
+				    keys.files[found], "comment",
 				    kp_json_clean_string(signature.comment)));
 	return 0;
 }
