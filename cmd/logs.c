@@ -75,7 +75,8 @@ const struct command logs_command = {
 	.most = 1,
 	.summary = "Show the last failures of a plugin",
 	.help = "What failed, in which stage, how the worker ended, the end of what it "
-		"printed, where it was when a signal ended it, and the digest of the "
+		"printed, where it was when a signal ended it or its time was up, and "
+		"the digest of the "
 		"library. The last 8 since plugind's start; what works again keeps them. "
 		"What goes wrong in a kernel's run, `pluginctl verify` and `bench` tell "
 		"themselves.",

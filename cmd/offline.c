@@ -177,6 +177,8 @@ static bool make_words(const struct session *session, const struct offline *offl
 	add_word(words, "--socket=%s", offline->socket);
 	add_word(words, "--state-dir=%s/state", offline->directory);
 	add_word(words, "--cache-dir=%s/cache", offline->directory);
+	if (offline->any_files)
+		add_word(words, "%s", "--any-files");
 	for (const struct option *option = offline_options; option->name; option++) {
 		const char *value;
 		char format[32];
@@ -295,7 +297,10 @@ static int settle(struct session *session)
 		return status;
 	kp_client_set_timeout(session->client, limit);
 	json_array_foreach (json_object_get(reply, "warnings"), i, warning)
-		output_warn(&session->output, "%s", field_text(warning, "message", "?"));
+		if (!session->offline.any_files ||
+			!field_is(warning, "code", "any_files"))
+			output_warn(&session->output, "%s",
+				field_text(warning, "message", "?"));
 	return KP_EXIT_OK;
 }
 

@@ -6,6 +6,7 @@
 #ifndef CMD_OFFLINE_H
 #define CMD_OFFLINE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct session;
@@ -15,9 +16,10 @@ struct option;
 struct offline {
 	char directory[80];
 	char socket[96];
-	pid_t keeper; /* waits for plugind's end and removes the directory; 0: none */
-	int alive;    /* readable once the keeper has gone */
-	int log;      /* what plugind wrote */
+	pid_t keeper;	/* waits for plugind's end and removes the directory; 0: none */
+	int alive;	/* readable once the keeper has gone */
+	int log;	/* what plugind wrote */
+	bool any_files; /* set before the start: it takes them whosever they are */
 };
 
 /*

@@ -276,7 +276,7 @@ class Together(Checking):
 
 
 class Probed(Checking):
-    """--probe: only then code of a plugin runs."""
+    """--probe, which --strict implies: only then code of a plugin runs."""
 
     def test_what_a_plugin_does_when_it_is_loaded_is_told_when_it_is_asked_for(self):
         for name, code in (
@@ -307,6 +307,16 @@ class Probed(Checking):
         )
         self.assertEqual(document["findings"], [])
         self.assertEqual(os.listdir(self.path("tmp")), [])
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can give a file to another user")
+    def test_whose_a_checkout_is_matters_to_who_runs_it_not_to_who_checks_it(self):
+        make_plugin(self.path("x.so"), "x", [kernel()])
+        for uid, mode in ((4711, 0o755), (4711, 0o775), (0, 0o777)):
+            with self.subTest(uid=uid, mode=mode):
+                os.chown(self.path("x.so"), uid, uid)
+                os.chown(self.dir, uid, uid)
+                os.chmod(self.dir, mode)
+                self.check(self.path("x.so"), "--strict", status=0)
 
     def test_a_kernel_that_is_not_available_here_is_a_note(self):
         make_plugin(self.path("x.so"), "x", [kernel()], available="return KP_UNSUPPORTED;")
