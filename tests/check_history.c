@@ -195,6 +195,49 @@ START_TEST(what_was_written_is_read)
 }
 END_TEST
 
+START_TEST(in_pieces_it_is_the_same_text)
+{
+	struct history_text text = {0};
+	size_t size, other;
+	char *whole = text_of(&size);
+	int pieces = 1;
+
+	while (history_text_go_on(&text, &list, 1) > 0)
+		pieces++;
+	ck_assert_int_eq(pieces, 2);
+	char *bytes = history_text_take(&text, &other);
+	ck_assert_uint_eq(other, size);
+	ck_assert_mem_eq(bytes, whole, size);
+	free(bytes);
+	free(whole);
+}
+END_TEST
+
+START_TEST(what_changes_between_pieces_leaves_a_text_that_is_whole)
+{
+	struct chronicles read = {0};
+	struct history_text text = {0};
+	size_t size;
+
+	free(text_of(&size));
+	see("gamma", 5, 4, false);
+	ck_assert_int_eq(history_text_go_on(&text, &list, 1), 1);
+	see("aardvark", 1, 1, false);
+	chronicles_remove(&list, "alpha");
+	chronicles_remove(&list, "beta");
+	ck_assert_int_eq(history_text_go_on(&text, &list, 1), 0);
+	char *bytes = history_text_take(&text, &size);
+	ck_assert_int_eq(
+		history_parse(bytes, size, "history.json", &read, &wrong, &diag), 0);
+	ck_assert_uint_eq(wrong.count, 0);
+	ck_assert_uint_eq(read.count, 2);
+	ck_assert(is_whole(&read, "gamma"));
+	ck_assert_ptr_null(chronicles_find(&read, "aardvark"));
+	chronicles_finish(&read);
+	free(bytes);
+}
+END_TEST
+
 START_TEST(t57_a_history_that_is_damaged_anywhere_is_noticed_and_what_is_right_holds)
 {
 	size_t whole;
@@ -288,6 +331,8 @@ int main(void)
 	tcase_add_test(tcase, the_oldest_give_way_but_for_those_that_are_needed);
 	tcase_add_test(tcase, a_verdict_is_that_of_the_last_time);
 	tcase_add_test(tcase, what_was_written_is_read);
+	tcase_add_test(tcase, in_pieces_it_is_the_same_text);
+	tcase_add_test(tcase, what_changes_between_pieces_leaves_a_text_that_is_whole);
 	tcase_add_test(tcase, a_history_of_a_newer_kplug_says_so);
 	tcase_add_loop_test(tcase,
 		t57_a_history_that_is_damaged_anywhere_is_noticed_and_what_is_right_holds,

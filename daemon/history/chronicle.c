@@ -24,6 +24,15 @@ struct chronicle *chronicles_find(const struct chronicles *list, const char *plu
 	return found ? &list->items[i] : NULL;
 }
 
+size_t chronicles_behind(const struct chronicles *list, const char *plugin)
+{
+	struct kp_sorted sorted = list_of(list);
+	bool found;
+	size_t i = kp_sorted_place(&sorted, plugin, &found);
+
+	return found ? i + 1 : i;
+}
+
 struct chronicle *chronicles_open(struct chronicles *list, const char *plugin)
 {
 	struct kp_sorted sorted = list_of(list);

@@ -40,7 +40,9 @@ struct chronicles {
 };
 
 struct chronicle *chronicles_find(const struct chronicles *list, const char *plugin);
-/* The same, made where there is none. NULL: memory. */
+/* The place of the first that comes behind this name. */
+size_t chronicles_behind(const struct chronicles *list, const char *plugin);
+/* The same as find, made where there is none. NULL: memory. */
 struct chronicle *chronicles_open(struct chronicles *list, const char *plugin);
 void chronicles_remove(struct chronicles *list, const char *plugin);
 void chronicles_finish(struct chronicles *list);

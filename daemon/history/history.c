@@ -2,7 +2,8 @@
 /*
  * From states of the registry to generations. The file is written as a whole, a moment
  * after the first change, and the longer that takes the less often: a first start with a
- * thousand plugins is a few writes.
+ * thousand plugins is a few writes. It is printed some plugins at a time, between what
+ * the loop does otherwise.
  */
 #include "daemon/history/history.h"
 
@@ -22,6 +23,7 @@ enum {
 	WRITE_MS = 50,
 	CALM_MOST_MS = 2000,
 	CALM_TIMES = 20, /* of what the last text took to make: until the next one */
+	PLUGINS_A_TURN = 32,
 	DAY_S = 86400
 };
 
@@ -42,6 +44,8 @@ struct history {
 	struct reading reading;
 	uv_timer_t later;
 	int64_t calm_until;
+	struct history_text text; /* that is being printed */
+	uint64_t took_ns;	  /* so far */
 	bool is_dirty, closing;
 };
 
@@ -57,16 +61,15 @@ static void no_memory(const struct history *history)
 	log_diag(&history->daemon->log, LOG_ERROR, &diag);
 }
 
+/* At once, whole. */
 static void write_now(struct history *history)
 {
 	size_t size;
 
+	history_text_finish(&history->text);
 	if (!history->is_dirty || !history->daemon->state)
 		return;
-	int64_t began = kp_clock_ms();
 	char *text = history_print(&history->list, &size);
-	int64_t calm = (kp_clock_ms() - began) * CALM_TIMES;
-	history->calm_until = began + (calm < CALM_MOST_MS ? calm : CALM_MOST_MS);
 	if (!text) {
 		no_memory(history);
 		return;
@@ -75,19 +78,60 @@ static void write_now(struct history *history)
 	state_keep_history(history->daemon->state, text, size);
 }
 
+static void on_later(uv_timer_t *timer);
+
+/* Prints on, or begins once it was calm for long enough. */
+static void go_on(struct history *history)
+{
+	int64_t calm = history->calm_until - kp_clock_ms();
+	uint64_t wait = history->text.out ? 0
+			: calm > WRITE_MS ? (uint64_t)calm
+					  : WRITE_MS;
+
+	if (!history->closing)
+		(void)uv_timer_start(&history->later, on_later, wait, 0);
+}
+
+static void is_printed(struct history *history)
+{
+	uint64_t calm = history->took_ns * CALM_TIMES / 1000000;
+	size_t size;
+	char *text = history_text_take(&history->text, &size);
+
+	history->calm_until =
+		kp_clock_ms() + (int64_t)(calm < CALM_MOST_MS ? calm : CALM_MOST_MS);
+	state_keep_history(history->daemon->state, text, size);
+	if (history->is_dirty)
+		go_on(history);
+}
+
 static void on_later(uv_timer_t *timer)
 {
-	write_now(timer->data);
+	struct history *history = timer->data;
+	uint64_t began = uv_hrtime();
+
+	/* What changes from now on may be missing in this text: then there is another. */
+	if (!history->text.out) {
+		history->is_dirty = false;
+		history->took_ns = 0;
+	}
+	int left = history_text_go_on(&history->text, &history->list, PLUGINS_A_TURN);
+	history->took_ns += uv_hrtime() - began;
+	if (left > 0) {
+		go_on(history);
+	} else if (left == 0) {
+		is_printed(history);
+	} else {
+		history->is_dirty = true;
+		no_memory(history);
+	}
 }
 
 static void changed(struct history *history)
 {
-	int64_t calm = history->calm_until - kp_clock_ms();
-
 	history->is_dirty = true;
-	if (!history->closing && !uv_is_active((uv_handle_t *)&history->later))
-		(void)uv_timer_start(&history->later, on_later,
-			calm > WRITE_MS ? (uint64_t)calm : WRITE_MS, 0);
+	if (!uv_is_active((uv_handle_t *)&history->later))
+		go_on(history);
 }
 
 static const char lost[] =
@@ -201,6 +245,7 @@ void history_close(struct history *history)
 		return;
 	have_read(history);
 	history->closing = true;
+	history->is_dirty = history->is_dirty || history->text.out;
 	write_now(history);
 	uv_close((uv_handle_t *)&history->later, NULL);
 }

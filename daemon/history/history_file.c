@@ -65,21 +65,77 @@ static bool print_plugin(FILE *out, const struct chronicle *chronicle)
 	return text && fprintf(out, "%s\n", text) > 0;
 }
 
+void history_text_finish(struct history_text *text)
+{
+	if (text->out)
+		(void)fclose(text->out);
+	free(text->bytes);
+	free(text->last);
+	*text = (struct history_text){0};
+}
+
+static bool begin(struct history_text *text)
+{
+	if (text->out)
+		return true;
+	text->out = open_memstream(&text->bytes, &text->size);
+	return text->out && fputs(format_line, text->out) >= 0;
+}
+
+/* The last line; then the text is whole. */
+static bool end(struct history_text *text)
+{
+	bool written = fprintf(text->out, "{\"end\":%zu}\n", text->lines) > 0;
+
+	written = fclose(text->out) == 0 && written;
+	text->out = NULL;
+	return written;
+}
+
+static bool print_some(struct history_text *text, const struct chronicles *list,
+	size_t at, size_t behind)
+{
+	for (; at < behind; at++, text->lines++)
+		if (!print_plugin(text->out, &list->items[at]))
+			return false;
+	free(text->last);
+	text->last = strdup(list->items[behind - 1].plugin);
+	return text->last != NULL;
+}
+
+int history_text_go_on(
+	struct history_text *text, const struct chronicles *list, size_t most)
+{
+	size_t at = text->last ? chronicles_behind(list, text->last) : 0;
+	size_t behind = list->count - at > most ? at + most : list->count;
+
+	if (begin(text) && (at == behind || print_some(text, list, at, behind))) {
+		if (behind < list->count)
+			return 1;
+		if (end(text))
+			return 0;
+	}
+	history_text_finish(text);
+	return -1;
+}
+
+char *history_text_take(struct history_text *text, size_t *size)
+{
+	char *bytes = text->bytes;
+
+	*size = text->size;
+	text->bytes = NULL;
+	history_text_finish(text);
+	return bytes;
+}
+
 char *history_print(const struct chronicles *list, size_t *size)
 {
-	char *text = NULL;
-	FILE *out = open_memstream(&text, size);
+	struct history_text text = {0};
 
-	if (!out)
-		return NULL;
-	bool written = fputs(format_line, out) >= 0;
-	for (size_t i = 0; written && i < list->count; i++)
-		written = print_plugin(out, &list->items[i]);
-	written = written && fprintf(out, "{\"end\":%zu}\n", list->count) > 0;
-	if (fclose(out) == 0 && written)
-		return text;
-	free(text);
-	return NULL;
+	return history_text_go_on(&text, list, SIZE_MAX) == 0
+		       ? history_text_take(&text, size)
+		       : NULL;
 }
 
 /* ---- reading --------------------------------------------------------------------- */
