@@ -42,7 +42,7 @@ static void put_file(const char *library, int64_t at)
 	struct trace *trace = trace_new();
 	ck_assert_int_eq(trace_add(trace, library, &stamp), 0);
 	ck_assert_int_eq(trace_add(trace, "/p/not-there", &absent), 0);
-	struct cache_file file = {"d0", "c0", "x.so", "deps", parts, needs, trace};
+	struct cache_file file = {"d0", "c0", "x.so", "deps", key, parts, needs, trace};
 	cache_put(&cache, library, &file, at);
 	trace_unref(trace);
 	json_decref(parts);
@@ -126,6 +126,45 @@ START_TEST(verdict_comes_back_as_it_was_put)
 	ck_assert_int_eq(again(), 0);
 	const json_t *verdict = cache_verdict(&cache, key, 20);
 	ck_assert_str_eq(json_string_value(json_object_get(verdict, "state")), "active");
+}
+END_TEST
+
+/* How many there are once so many more were put, each with a key of its own. */
+static size_t put_more(int count)
+{
+	char own[DIGEST_TEXT];
+
+	for (int i = 0; i < count; i++) {
+		(void)snprintf(own, sizeof(own), "%064d", i);
+		cache_put_verdict(
+			&cache, own, 10, now, json_pack("{s:s}", "state", "active"));
+	}
+	return json_object_size(cache.verdicts);
+}
+
+static bool has(int i)
+{
+	char own[DIGEST_TEXT];
+
+	(void)snprintf(own, sizeof(own), "%064d", i);
+	return cache_verdict(&cache, own, 10) != NULL;
+}
+
+START_TEST(of_verdicts_that_no_file_has_the_oldest_go)
+{
+	enum { MOST = CACHE_SPARE + CACHE_SPARE_A_FILE + 1, MANY = 3 * MOST };
+
+	put_verdict("active", 10, now);
+	put_file("/p/x.so", now);
+	ck_assert_uint_le(put_more(MANY), MOST);
+	ck_assert_ptr_nonnull(cache_verdict(&cache, key, 10));
+	ck_assert(!has(0) && !has(MOST));
+	for (int i = MANY - MOST / 2; i < MANY; i++)
+		ck_assert(has(i));
+	/* Nor after it was written and read. */
+	ck_assert_int_eq(again(), 0);
+	ck_assert_uint_le(put_more(MANY), MOST);
+	ck_assert_ptr_nonnull(cache_verdict(&cache, key, 10));
 }
 END_TEST
 
@@ -236,6 +275,7 @@ static Suite *suite(void)
 	TCase *t = tcase_create("cache");
 	tcase_add_checked_fixture(t, make, unmake);
 	tcase_add_test(t, file_comes_back_as_it_was_put);
+	tcase_add_test(t, of_verdicts_that_no_file_has_the_oldest_go);
 	tcase_add_test(t, verdict_comes_back_as_it_was_put);
 	tcase_add_test(t, failure_holds_for_its_timeout_only);
 	tcase_add_test(t, nothing_known_is_nothing_found);

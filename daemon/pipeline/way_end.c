@@ -182,7 +182,10 @@ void way_key(struct way *way, char key[DIGEST_TEXT])
 void way_remember_file(struct way *way)
 {
 	json_t *none = json_array();
+	char key[DIGEST_TEXT];
+	way_key(way, key);
 	struct cache_file file = {
+		.key = key,
 		.digest = way->verdict.digest,
 		.closure = way->closure,
 		.entry = way->entry ? way->entry : "",

@@ -97,6 +97,8 @@ int cache_decode(const json_t *value, struct cache_file *file)
 		    &made.entry, "deps", &made.deps, "parts", &parts, "needs", &needs,
 		    "stamps", &stamps, "proof", &proof) < 0)
 		return -1;
+	const char *key = kp_json_text(value, "verdict");
+	made.key = key ? key : "";
 	made.parts = parts;
 	made.needs = needs;
 	made.trace = trace_from_json(stamps, proof);
@@ -116,14 +118,76 @@ static void make_room(json_t *map)
 		(void)json_object_clear(map);
 }
 
+/* ---- verdicts that are spare --------------------------------------------------- */
+
+/* The key in a file's entry; "": it has none, or was written without. */
+static void key_in(const json_t *kept, char key[DIGEST_TEXT])
+{
+	static const char head[] = "\"verdict\":\"";
+	const char *text = json_string_value(kept);
+	/* Within a text of the line quotes are escaped: this is the member. */
+	const char *at = text ? strstr(text, head) : NULL;
+	const char *found = at ? at + sizeof(head) - 1
+			       : json_string_value(json_object_get(kept, "verdict"));
+
+	(void)snprintf(key, DIGEST_TEXT, "%.*s", found ? (int)strcspn(found, "\"") : 0,
+		found ? found : "");
+}
+
+/* The keys that files have now, as a set; NULL for want of memory. */
+static json_t *keys_in_use(const struct cache *cache)
+{
+	json_t *keys = json_object();
+	char key[DIGEST_TEXT];
+	const char *library;
+	json_t *kept;
+
+	json_object_foreach (cache->files, library, kept) {
+		key_in(kept, key);
+		if (keys && json_object_set_new(keys, key, json_true()) < 0) {
+			json_decref(keys);
+			return NULL;
+		}
+	}
+	return keys;
+}
+
+/* Of too many that are spare the older quarter goes: an object has its keys in order. */
+static void drop_spare(struct cache *cache)
+{
+	size_t files = json_object_size(cache->files);
+	size_t most = CACHE_SPARE + CACHE_SPARE_A_FILE * files;
+	json_t *keys, *verdict;
+	const char *key;
+	void *next;
+
+	if (json_object_size(cache->verdicts) < files + most ||
+		!(keys = keys_in_use(cache)))
+		return;
+	size_t left = most / 4;
+	json_object_foreach_safe(cache->verdicts, next, key, verdict)
+	{
+		if (left == 0)
+			break;
+		if (json_object_get(keys, key))
+			continue;
+		(void)json_object_del(cache->verdicts, key);
+		left--;
+	}
+	json_decref(keys);
+}
+
+/* ---- putting ------------------------------------------------------------------- */
+
 void cache_put(struct cache *cache, const char *library, const struct cache_file *file,
 	int64_t now)
 {
 	make_room(cache->files);
-	json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O, s:o, s:b}", "digest",
-		file->digest, "closure", file->closure, "entry", file->entry, "deps",
-		file->deps, "parts", file->parts, "needs", file->needs, "stamps",
-		trace_json(file->trace), "proof", file->trace->proof);
+	json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:s, s:O, s:O, s:o, s:b}",
+		"verdict", file->key, "digest", file->digest, "closure", file->closure,
+		"entry", file->entry, "deps", file->deps, "parts", file->parts, "needs",
+		file->needs, "stamps", trace_json(file->trace), "proof",
+		file->trace->proof);
 	if (json_object_set_new(
 		    cache->files, library, as_text(value, "file", library, now)) < 0)
 		cache_forget(cache, library);
@@ -153,6 +217,7 @@ void cache_put_verdict(struct cache *cache, const char *key, unsigned timeout_ms
 	int64_t now, json_t *verdict)
 {
 	make_room(cache->verdicts);
+	drop_spare(cache);
 	json_t *value = json_pack(
 		"{s:o, s:I}", "verdict", verdict, "timeout_ms", (json_int_t)timeout_ms);
 	json_t *line = as_text(value, "key", key, now);

@@ -17,8 +17,18 @@
 #include "lib/base/diag.h"
 #include "lib/platform/confinement.h"
 
-/* Kept when not used: one entry a file, one verdict a key. */
-enum { CACHE_DAYS = 30, CACHE_MOST = 65536, CACHE_MIB = 256 };
+/*
+ * Kept when not used: one entry a file, one verdict a key. Verdicts that no file has now
+ * are spare: so many, and CACHE_SPARE_A_FILE more for each file, whose earlier libraries
+ * may come back; then the oldest go.
+ */
+enum {
+	CACHE_DAYS = 30,
+	CACHE_MOST = 65536,
+	CACHE_MIB = 256,
+	CACHE_SPARE = 1024,
+	CACHE_SPARE_A_FILE = 2
+};
 
 /*
  * Values are never changed once they are inside, so that a thread of the pool
@@ -68,6 +78,7 @@ struct cache_file {
 	const char *closure; /* "" when it came to none */
 	const char *entry;   /* name of the library inside of its entry, "" likewise */
 	const char *deps;
+	const char *key;     /* of its verdict, "" for none */
 	const json_t *parts; /* [[path, digest]]: the other files of the entry */
 	const json_t *needs; /* what its dependencies resolved to, as identify said */
 	struct trace *trace;
