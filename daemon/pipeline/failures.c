@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* A short list a plugin, the oldest first. */
+/* A short list a plugin, the oldest first: texts, a fifth of what they take as values. */
 #include "daemon/pipeline/failures.h"
 
 #include "lib/base/json.h"
+#include "lib/base/owned.h"
 #include "lib/plugin/verdict.h"
+
+/* A new reference; NULL: there is none, or no memory. */
+static json_t *value_of(const json_t *list, size_t i)
+{
+	const json_t *text = json_array_get(list, i);
+	json_error_t error;
+	bool no_memory;
+
+	return text ? kp_json_load(json_string_value(text), json_string_length(text), 0,
+			      &error, &no_memory)
+		    : NULL;
+}
 
 /* One that a cache remembers is told again at every look. */
 static bool is_told(const json_t *list, const json_t *failure)
 {
-	const json_t *last = json_array_get(list, json_array_size(list) - 1);
+	owned_json *last = value_of(list, json_array_size(list) - 1);
 	const json_t *evidence = json_object_get(failure, "evidence");
 
 	return last && json_is_object(evidence) &&
@@ -40,11 +53,13 @@ void failures_note(json_t *failures, const char *plugin, const struct kp_verdict
 		if (json_object_set_new(failures, plugin, list) < 0)
 			return;
 	}
-	json_t *failure = failure_json(verdict, now);
-	if (failure && !is_told(list, failure) && json_array_append(list, failure) == 0 &&
+	owned_json *failure = failure_json(verdict, now);
+	if (!failure || is_told(list, failure))
+		return;
+	owned_text text = kp_json_dumps(failure, JSON_COMPACT);
+	if (text && json_array_append_new(list, json_string_nocheck(text)) == 0 &&
 		json_array_size(list) > FAILURES_KEPT)
 		(void)json_array_remove(list, 0);
-	json_decref(failure);
 }
 
 void failures_forget(json_t *failures, const char *plugin)
@@ -55,5 +70,9 @@ void failures_forget(json_t *failures, const char *plugin)
 json_t *failures_of(const json_t *failures, const char *plugin)
 {
 	json_t *list = json_object_get(failures, plugin);
-	return list ? json_copy(list) : json_array();
+	json_t *values = json_array();
+
+	for (size_t i = 0; values && i < json_array_size(list); i++)
+		values = kp_json_append(values, value_of(list, i));
+	return values;
 }
