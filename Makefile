@@ -295,7 +295,7 @@ $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SUPPORT_OBJ) $(PARTS) $(L
 	@mkdir -p $(@D)
 	$(link) -rdynamic $(TEST_LIBS)
 # A heap that runs out where a test says so, in a test and in front of a program.
-$(BUILD)/tests/check_no_memory: $(BUILD)/obj/tests/scarce/scarce.o
+$(filter $(BUILD)/tests/check_no_memory%,$(CHECKS)): $(BUILD)/obj/tests/scarce/scarce.o
 $(BUILD)/tests/scarce.so: $(BUILD)/obj/tests/scarce/scarce.o
 	@mkdir -p $(@D)
 	$(say) LD $@

@@ -9,32 +9,23 @@
 
 #include "lib/base/text.h"
 #include "lib/plugin/abi.h"
+#include "lib/plugin/loader.h"
 
 enum { LIST_SHOWN = 300 };
 
-/* The loader has words only, no codes. */
 static int load_failed(const char *words, struct kp_diag *diag)
 {
-	static const struct {
-		const char *sign, *code;
-	} causes[] = {
-		{"undefined symbol: ", "missing_symbol"},
-		{"version `", "missing_version"},
-		{"cannot open shared object file", "missing_library"},
-	};
-	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-		const char *at = strstr(words, causes[i].sign);
-		if (!at)
-			continue;
-		char name[128] = "";
-		/* A symbol ends at a blank or comma, a library's name at the colon. */
-		const char *from = i == 2 ? words : at + strlen(causes[i].sign);
+	char name[128] = "";
+	const char *from;
+	const char *code = kp_loader_code(words, &from);
+
+	if (strcmp(code, "no_memory") == 0)
+		return kp_diag_no_memory(diag);
+	/* A symbol ends at a blank or comma, a library's name at the colon. */
+	if (from)
 		snprintf(
 			name, sizeof(name), "%.*s", (int)strcspn(from, " ,:'\t\n"), from);
-		return kp_diag_set(
-			diag, causes[i].code, name, "cannot be loaded: %s", words);
-	}
-	return kp_diag_set(diag, "load_failed", NULL, "cannot be loaded: %s", words);
+	return kp_diag_set(diag, code, from ? name : NULL, "cannot be loaded: %s", words);
 }
 
 /* dlerror forgets what it has told: asked once. */

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <stdbool.h>
@@ -60,7 +61,7 @@ static int check_dir(const char *stored, const char *dir, int depth, struct kp_d
 
 	/* What is not there cannot be taken from elsewhere. */
 	if (!open)
-		return 0;
+		return depth < DEPTH && errno == ENOMEM ? kp_diag_no_memory(diag) : 0;
 	while (result == 0 && (entry = readdir(open))) {
 		char path[PATH_MAX];
 		struct stat st;

@@ -14,6 +14,7 @@
 #include "lib/host/serial.h"
 #include "lib/host/services.h"
 #include "lib/plugin/abi.h"
+#include "lib/plugin/loader.h"
 
 enum { LIST_SHOWN = 300, WORDS = 400 };
 
@@ -73,23 +74,16 @@ static void init(void)
 
 static int load_failed(struct kp_diag *diag)
 {
-	static const struct {
-		const char *sign, *code;
-	} causes[] = {
-		{"undefined symbol: ", "missing_symbol"},
-		{"version `", "missing_version"},
-		{"cannot open shared object file", "missing_library"},
-	};
 	const char *words = dlerror();
+	const char *name;
 	char clean[WORDS];
 
 	kp_text_clean(
 		words ? words : "the loader does not say why", clean, sizeof(clean));
-	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
-		if (strstr(clean, causes[i].sign))
-			return kp_diag_set(diag, causes[i].code, NULL,
-				"cannot be loaded here: %s", clean);
-	return kp_diag_set(diag, "load_failed", NULL, "cannot be loaded here: %s", clean);
+	const char *code = kp_loader_code(clean, &name);
+	if (strcmp(code, "no_memory") == 0)
+		return kp_diag_no_memory(diag);
+	return kp_diag_set(diag, code, NULL, "cannot be loaded here: %s", clean);
 }
 
 static int map(
@@ -218,21 +212,47 @@ static struct kp_code *find(const char *stored)
 	return code;
 }
 
+/* Nothing of it has begun; the library stays mapped. */
+static void forget(struct kp_code *code)
+{
+	for (size_t i = 0; i < code->count; i++)
+		(void)pthread_mutex_destroy(&code->kernels[i].serial);
+	free(code->kernels);
+	free(code->config);
+	free(code->stored);
+	free(code);
+}
+
+/* NULL: memory is exhausted, which is no fault of the code's. */
+static struct kp_code *make(const struct kp_code_wanted *wanted)
+{
+	struct kp_code *code = calloc(1, sizeof(*code));
+
+	if (!code || !(code->stored = strdup(wanted->stored))) {
+		free(code);
+		return NULL;
+	}
+	(void)set_up(code, wanted, &code->failure);
+	if (code->failure.code && strcmp(code->failure.code, "no_memory") == 0) {
+		forget(code);
+		return NULL;
+	}
+	code->next = all;
+	all = code;
+	return code;
+}
+
+/* What failed once is not tried again. */
 static struct kp_code *open_code(
 	const struct kp_code_wanted *wanted, struct kp_diag *diag)
 {
 	struct kp_code *code = find(wanted->stored);
 
+	if (!code)
+		code = make(wanted);
 	if (!code) {
-		code = calloc(1, sizeof(*code));
-		if (!code || !(code->stored = strdup(wanted->stored))) {
-			free(code);
-			kp_diag_no_memory(diag);
-			return NULL;
-		}
-		(void)set_up(code, wanted, &code->failure);
-		code->next = all;
-		all = code;
+		kp_diag_no_memory(diag);
+		return NULL;
 	}
 	if (!code->failure.code)
 		return code;

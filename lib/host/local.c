@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/json.h"
 #include "lib/base/owned.h"
 #include "lib/host/calm.h"
 #include "lib/host/fault.h"
@@ -75,8 +76,13 @@ int kp_local_load(struct kp_handle *handle, const char *name,
 
 static int read_note(struct kp_locals *local, const char *text, struct kp_diag *diag)
 {
-	json_t *kernel = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	json_error_t why;
+	bool no_memory;
+	json_t *kernel = kp_json_load(
+		text, strlen(text), JSON_REJECT_DUPLICATES, &why, &no_memory);
 
+	if (no_memory)
+		return kp_diag_no_memory(diag);
 	if (!kernel)
 		return kp_diag_set(diag, "bad_json", "note",
 			"the note of a local kernel is a JSON object, as in the list "

@@ -161,7 +161,8 @@ int kp_resolve_choose(struct kp_inner_site *site, const int64_t *dims, const cha
 			return -1;
 		if (kp_rung_get(site, site->sight, kernel, rung, &why) == 0)
 			return 0;
-		if (!leave_out(site, kernel, &why))
+		/* No fault of the kernel's: a later call tries it again. */
+		if (strcmp(why.code, "no_memory") == 0 || !leave_out(site, kernel, &why))
 			break;
 	}
 	return kp_diag_no_memory(diag);

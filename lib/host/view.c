@@ -77,7 +77,8 @@ static struct kp_view *make(void *map, size_t size, size_t table, struct kp_diag
 	*new = (struct kp_view){.references = 1, .map = map, .size = size};
 	if (kp_table_open(map, table, &new->table, &why) < 0) {
 		kp_view_drop(new);
-		(void)bad(why.message, diag);
+		(void)(strcmp(why.code, "no_memory") == 0 ? kp_diag_no_memory(diag)
+							  : bad(why.message, diag));
 		return NULL;
 	}
 	new->generation = kp_table_generation(&new->table);

@@ -150,10 +150,17 @@ static json_t *answer(struct kp_handle *handle, const struct kp_sight *sight,
 {
 	struct asking asking = {handle, sight};
 	const struct kp_overlay overlay = {&asking, is_off};
-	owned_json *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	json_error_t why;
+	bool no_memory;
+	owned_json *root = kp_json_load(
+		text, strlen(text), JSON_REJECT_DUPLICATES, &why, &no_memory);
 	struct kp_request request;
 	char *environment = NULL;
 
+	if (no_memory) {
+		kp_diag_no_memory(diag);
+		return NULL;
+	}
 	if (!root) {
 		kp_diag_set(diag, "bad_json", "request", "the request is no JSON");
 		return NULL;

@@ -2,6 +2,8 @@
 /* Into a text and back. */
 #include "lib/plugin/told.h"
 
+#include <string.h>
+
 #include "lib/base/json.h"
 
 char *kp_told_print(
@@ -21,8 +23,11 @@ char *kp_told_print(
 /* It is our own text: it was printed from values that were checked. */
 json_t *kp_told_read(const char *text)
 {
+	json_error_t why;
+	bool no_memory;
+
 	if (text)
-		return json_loads(text, JSON_ALLOW_NUL, NULL);
+		return kp_json_load(text, strlen(text), JSON_ALLOW_NUL, &why, &no_memory);
 	return json_pack("{s:n, s:n, s:n, s:n, s:n}", "about", "elf", "evidence",
 		"signature", "warnings");
 }

@@ -286,6 +286,8 @@ static int receive(struct kp_client *client, int64_t deadline, struct kp_diag *d
 	struct kp_diag own;
 	if (kp_frame_space(&client->frame, &space, &size, &own) < 0) {
 		client->broken = true;
+		if (strcmp(own.code, "no_memory") == 0)
+			return kp_diag_no_memory(diag);
 		return kp_diag_set(diag, "bad_reply", client->path, "plugind at %s: %s",
 			client->path, own.message);
 	}
@@ -324,6 +326,8 @@ static int parse(struct kp_client *client, const char *text, size_t size,
 	if (kp_reply_parse(text, size, reply, &own) == 0)
 		return 0;
 	client->broken = true;
+	if (strcmp(own.code, "no_memory") == 0)
+		return kp_diag_no_memory(diag);
 	return kp_diag_set(diag, "bad_reply", client->path,
 		"what plugind at %s answered is not a reply: %s", client->path,
 		own.message);

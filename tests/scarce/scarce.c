@@ -18,8 +18,17 @@
 static __thread struct {
 	bool counts, for_good;
 	size_t at, seen;
-	long left;
 } scarce;
+
+/* What one thread allocates another may free: of all, while one counts. */
+static bool watches;
+static long left_over;
+
+static void leave(long blocks)
+{
+	if (__atomic_load_n(&watches, __ATOMIC_RELAXED))
+		(void)__atomic_add_fetch(&left_over, blocks, __ATOMIC_RELAXED);
+}
 
 /* Of a whole program: all its threads. */
 static size_t program_at, program_seen;
@@ -29,14 +38,16 @@ void scarce_begin(size_t at, bool for_good)
 	scarce.at = at;
 	scarce.for_good = for_good;
 	scarce.seen = 0;
-	scarce.left = 0;
+	__atomic_store_n(&left_over, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&watches, true, __ATOMIC_RELAXED);
 	scarce.counts = true;
 }
 
 size_t scarce_end(long *left)
 {
 	scarce.counts = false;
-	*left = scarce.left;
+	__atomic_store_n(&watches, false, __ATOMIC_RELAXED);
+	*left = __atomic_load_n(&left_over, __ATOMIC_RELAXED);
 	return scarce.seen;
 }
 
@@ -87,7 +98,8 @@ static bool fails(void)
 
 static void *counted(void *block)
 {
-	scarce.left += scarce.counts && block != NULL;
+	if (block)
+		leave(1);
 	return block;
 }
 
@@ -124,7 +136,8 @@ void free(void *block)
 {
 	int saved = errno;
 
-	scarce.left -= scarce.counts && block != NULL;
+	if (block)
+		leave(-1);
 	__libc_free(block);
 	errno = saved;
 }

@@ -18,7 +18,7 @@ bool scarce_works(void);
  */
 void scarce_begin(size_t at, bool for_good);
 
-/* How many there were; *left: how many blocks of them are still there. */
+/* How many there were; *left: how many blocks of all threads came and are still there. */
 size_t scarce_end(long *left);
 
 #endif
