@@ -110,8 +110,12 @@ class Kept(Case):
                 plugin = self.info(name)
                 self.assertIn(plugin["state"], ("failed", "rejected"))
                 evidence = plugin["evidence"]
-                self.assertIsNone(evidence["signal"])
-                self.assertIsNone(evidence["backtrace"])
+                if name == "writes" and evidence["signal"]:
+                    # Killed before it got so far: where it was then is the worker's word.
+                    self.assertNotIn("libgood", evidence["backtrace"] or "")
+                else:
+                    self.assertIsNone(evidence["signal"])
+                    self.assertIsNone(evidence["backtrace"])
                 if name != "is_missing":
                     self.assertIn("libgood", evidence["output"])
 
@@ -134,7 +138,7 @@ class Kept(Case):
             path = os.path.join(BUILD, "tests", "fixtures", f"{name}.so")
             shutil.copy(path, self.daemon.library_path(name) + ".new")
             install(self.daemon.library_path(name))
-            self.daemon.manifest(name, timeout_ms=500)
+            self.daemon.manifest(name, timeout_ms=3000)
         self.start()
         for name, (number, status) in rows.items():
             with self.subTest(name=name):

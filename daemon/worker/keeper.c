@@ -25,7 +25,7 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 
-enum { ANSWER_MS = 200 }; /* for where it is, before it is killed */
+enum { ANSWER_MS = 500 }; /* for where it is, before it is killed */
 
 static const int watched[] = {SIGCHLD, SIGTERM};
 
