@@ -66,7 +66,8 @@ TEST_LIBS   := $(call pkg,check libuv) $(WORKER_LIBS)
 
 # ---- sources: a new file needs no edit here ---------------------------------
 LIB_SRC     := $(wildcard lib/*.c lib/*/*.c)
-WORKER_SRC  := $(wildcard daemon/worker/*.c) daemon/store/digest.c
+WORKER_SRC  := $(wildcard daemon/worker/*.c) daemon/store/digest.c daemon/pipeline/keys.c \
+	daemon/scan/stamp.c
 DAEMON_SRC  := $(filter-out daemon/worker/%,$(wildcard daemon/*.c daemon/*/*.c))
 CMD_SRC     := $(wildcard cmd/*.c)
 PLUGINS     := $(filter-out $(LEFT_OUT),\

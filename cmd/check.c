@@ -118,6 +118,8 @@ static int collect(struct check *check)
 		if (check_files_add(&check->files, session->arguments.words[i], &diag) <
 			0)
 			return output_fail_diag(&session->output, &diag);
+	if (signed_read(&session->arguments, &check->wish, &diag) < 0)
+		return output_fail_diag(&session->output, &diag);
 	return read_families(check);
 }
 
@@ -255,6 +257,9 @@ static const struct option options[] = {
 	{"plugin-dir", "DIR", "where libraries without a path are", true},
 	{"families-dir", "DIR", "families to hold notes against, instead of kplug's own",
 		false},
+	{"signatures", "[DIR=]POLICY",
+		"ask for signatures as plugind would: off, warn, require", true},
+	{"trusted-keys", "DIR", "public keys of minisign whose signatures count", false},
 	{"probe", NULL,
 		"also load the libraries, in workers of a plugind of the command's own",
 		false},

@@ -5,6 +5,7 @@
 
 #include "cmd/check_files.h"
 #include "cmd/session.h"
+#include "cmd/signed.h"
 #include "lib/family/family.h"
 #include "lib/lint/lint.h"
 #include "lib/plugin/note.h"
@@ -29,6 +30,7 @@ struct check {
 	struct kp_lint lint;
 	struct check_files files;
 	struct kp_families families;
+	struct signed_wish wish; /* of signatures */
 	struct check_plugin *plugins;
 	size_t n_plugins, room;
 	size_t counts[CHECK_KINDS]; /* that were looked at */

@@ -43,6 +43,7 @@ void check_finish(struct check *check)
 	}
 	free(check->plugins);
 	kp_families_finish(&check->families);
+	signed_finish(&check->wish);
 	check_files_finish(&check->files);
 	kp_lint_finish(&check->lint);
 }
@@ -68,18 +69,59 @@ static bool is_helper(const struct check_file *file, const struct kp_manifest *m
 	       strcmp(verdict->code, "no_note") == 0;
 }
 
+/* By the manifest's directory, where that is. */
+static enum kp_signing_policy policy_of(const struct check *check,
+	const struct check_file *file, const struct kp_manifest *manifest)
+{
+	owned_text real = manifest ? realpath(file->path, NULL) : NULL;
+
+	return kp_signing_of(&check->wish.signing, real ? real : "");
+}
+
+/* That nobody we know has signed it is as bad as the policy says. */
+static void tell_warning(struct kp_lint *lint, const char *path,
+	enum kp_signing_policy policy, const struct kp_diag *warning)
+{
+	bool is_unsigned = strcmp(warning->code, "unsigned") == 0;
+
+	if (is_unsigned && policy == KP_SIGNING_OFF)
+		return;
+	if (is_unsigned || strcmp(warning->code, "unknown_signer") == 0)
+		kp_lint_add_as(lint,
+			policy == KP_SIGNING_REQUIRE ? KP_SEVERITY_ERROR
+						     : KP_SEVERITY_WARNING,
+			path, warning);
+	else
+		kp_lint_add(lint, path, warning);
+}
+
 /* Its reason first; what else is wrong comes as warnings of codes that are errors. */
-static void tell_verdict(
-	struct kp_lint *lint, const char *path, const struct kp_verdict *verdict)
+static void tell_verdict(struct check *check, const char *path,
+	enum kp_signing_policy policy, const struct kp_verdict *verdict)
 {
 	struct kp_diag diag;
 	if (verdict->state != KP_STATE_ACTIVE) {
 		kp_diag_set(&diag, verdict->code, path, "%s",
 			verdict->message ? verdict->message : "");
-		kp_lint_add_as(lint, KP_SEVERITY_ERROR, path, &diag);
+		kp_lint_add_as(&check->lint, KP_SEVERITY_ERROR, path, &diag);
 	}
 	for (size_t i = 0; i < verdict->warnings.count; i++)
-		kp_lint_add(lint, path, &verdict->warnings.items[i]);
+		tell_warning(&check->lint, path, policy, &verdict->warnings.items[i]);
+}
+
+static void tell_signer(
+	struct kp_lint *lint, const char *path, const struct kp_verdict *verdict)
+{
+	const char *key = kp_json_text(verdict->signature, "key");
+	const char *file = kp_json_text(verdict->signature, "file");
+	const char *comment = kp_json_text(verdict->signature, "comment");
+	struct kp_diag diag;
+
+	if (!key)
+		return;
+	kp_diag_set(&diag, "signed", key, "it is signed by the key %s (%s): %s", key,
+		file ? file : "?", comment ? comment : "");
+	kp_lint_add(lint, path, &diag);
 }
 
 /* A remark, not a fault: many do, and `info` has the numbers. */
@@ -160,13 +202,15 @@ void check_library(struct check *check, const char *path, const struct check_fil
 {
 	struct kp_verdict verdict;
 	struct kp_diag diag;
-	if (identify_library(path, check->session->timeout_ms, &verdict, &diag) < 0) {
+	if (identify_library(path, check->wish.keys, check->session->timeout_ms, &verdict,
+		    &diag) < 0) {
 		kp_lint_add_as(&check->lint, KP_SEVERITY_ERROR, path, &diag);
 		return;
 	}
 	if (!is_helper(file, manifest, &verdict)) {
 		check->counts[CHECK_LIBRARY]++;
-		tell_verdict(&check->lint, path, &verdict);
+		tell_verdict(check, path, policy_of(check, file, manifest), &verdict);
+		tell_signer(&check->lint, path, &verdict);
 		tell_load(&check->lint, path, &verdict);
 		check_digest(&check->lint, file, manifest, &verdict);
 		remember(check, path, file, manifest, &verdict);

@@ -27,6 +27,11 @@
 /* A verdict holds the note, which may have KP_JSON_BYTES, and what was seen beside. */
 enum { PIECE = 64 << 10, ANSWER_BYTES = 4 * KP_JSON_BYTES };
 
+struct looking {
+	const char *mode, *file;
+	const char *keys; /* or NULL */
+};
+
 /* Output that is being read. */
 struct text {
 	char *bytes;
@@ -35,10 +40,10 @@ struct text {
 
 /* Its diagnostics on stderr are for those who run it by hand. */
 static int spawn_worker(
-	const char *worker, const char *mode, const char *file, int out, pid_t *pid)
+	const char *worker, const struct looking *looking, int out, pid_t *pid)
 {
-	char *const argv[] = {(char *)(uintptr_t)worker, (char *)(uintptr_t)mode,
-		(char *)(uintptr_t)file, NULL};
+	char *const argv[] = {(char *)(uintptr_t)worker, (char *)(uintptr_t)looking->mode,
+		(char *)(uintptr_t)looking->file, (char *)(uintptr_t)looking->keys, NULL};
 	posix_spawn_file_actions_t actions;
 	int error = posix_spawn_file_actions_init(&actions);
 	if (error)
@@ -122,9 +127,10 @@ static int reap(pid_t pid)
 	return status;
 }
 
-static int ask_worker(const char *mode, const char *file, int timeout_ms,
+static int ask_worker(const struct looking *looking, int timeout_ms,
 	struct kp_verdict *verdict, struct kp_diag *diag)
 {
+	const char *file = looking->file;
 	int pipes[2];
 	pid_t pid;
 	struct text text = {0};
@@ -136,7 +142,7 @@ static int ask_worker(const char *mode, const char *file, int timeout_ms,
 			strerror(errno));
 	owned_fd in = pipes[0];
 	owned_fd out = pipes[1];
-	int error = spawn_worker(worker, mode, file, out, &pid);
+	int error = spawn_worker(worker, looking, out, &pid);
 	if (error)
 		return kp_diag_set(diag, "no_worker", worker, "cannot run %s: %s", worker,
 			strerror(error));
@@ -152,10 +158,12 @@ static int ask_worker(const char *mode, const char *file, int timeout_ms,
 	return result;
 }
 
-int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_diag *diag)
+int identify_file(const char *file, const char *keys, int timeout_ms, json_t **info,
+	struct kp_diag *diag)
 {
+	const struct looking looking = {"--identify", file, keys};
 	struct kp_verdict verdict;
-	if (ask_worker("--identify", file, timeout_ms, &verdict, diag) < 0)
+	if (ask_worker(&looking, timeout_ms, &verdict, diag) < 0)
 		return -1;
 	json_t *plugin = kp_verdict_info_json(&verdict, file);
 	kp_verdict_finish(&verdict);
@@ -166,8 +174,10 @@ int identify_file(const char *file, int timeout_ms, json_t **info, struct kp_dia
 	return 0;
 }
 
-int identify_library(const char *file, int timeout_ms, struct kp_verdict *verdict,
-	struct kp_diag *diag)
+int identify_library(const char *file, const char *keys, int timeout_ms,
+	struct kp_verdict *verdict, struct kp_diag *diag)
 {
-	return ask_worker("--inspect", file, timeout_ms, verdict, diag);
+	const struct looking looking = {"--inspect", file, keys};
+
+	return ask_worker(&looking, timeout_ms, verdict, diag);
 }

@@ -11,6 +11,7 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/identify.h"
+#include "cmd/signed.h"
 #include "cmd/name.h"
 #include "cmd/rolled.h"
 #include "cmd/session.h"
@@ -272,11 +273,17 @@ static bool is_file(const char *word)
 
 static int info_of_file(struct session *session, const char *file, json_t **reply)
 {
+	struct signed_wish wish;
 	struct kp_diag diag;
 	if (access(file, F_OK) < 0)
 		return output_refuse(&session->output, "no_such_plugin", file,
 			"there is no file %s", file);
-	if (identify_file(file, session->timeout_ms, reply, &diag) == 0)
+	int result = signed_read(NULL, &wish, &diag);
+	if (result == 0)
+		result =
+			identify_file(file, wish.keys, session->timeout_ms, reply, &diag);
+	signed_finish(&wish);
+	if (result == 0)
 		return KP_EXIT_OK;
 	/* Whatever it is, it is not the command line that is wrong. */
 	enum kp_exit status = kp_error_exit(kp_error_name(diag.code));

@@ -42,7 +42,7 @@ static int check_library(
 	if (access(file, F_OK) < 0 && errno == ENOENT)
 		return output_refuse(&session->output, "missing_file", file,
 			"there is no file %s", file);
-	if (identify_file(file, session->timeout_ms, &target->info, &diag) < 0)
+	if (identify_file(file, NULL, session->timeout_ms, &target->info, &diag) < 0)
 		return output_fail_diag(&session->output, &diag);
 	const json_t *reason = json_object_get(plugin_of(target), "reason");
 	if (!field_is(plugin_of(target), "state", "rejected"))

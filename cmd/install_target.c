@@ -136,7 +136,7 @@ static bool is_whole(struct session *session, const struct install_target *targe
 	struct kp_diag diag;
 	const char *digest = field_text(manifest, "sha256", NULL);
 	if (!digest || asprintf(&path, "%s/%s", target->libraries, target->library) < 0 ||
-		identify_file(path, session->timeout_ms, &info, &diag) < 0)
+		identify_file(path, NULL, session->timeout_ms, &info, &diag) < 0)
 		return false;
 	return field_is(json_object_get(info, "plugin"), "sha256", digest);
 }

@@ -84,7 +84,7 @@ void options_finish(struct options *options)
 	for (size_t i = 0; i < settings_count; i++)
 		if (settings[i].kind == SETTING_PATH)
 			free(*(char **)setting_member(options, &settings[i]));
-	signing_finish(&options->signing);
+	kp_signing_finish(&options->signing);
 	*options = (struct options){.action = OPTIONS_RUN};
 }
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "daemon/log.h"
-#include "daemon/signing.h"
+#include "lib/plugin/signing.h"
 #include "lib/base/diag.h"
 
 /* sun_path with its NUL has 108 bytes on Linux. */
@@ -39,7 +39,7 @@ struct options {
 	unsigned strikes, strike_window_s; /* daemon/incident/quarantine.h */
 	bool no_quarantine;
 	bool any_files; /* whoever owns or may write them; never of a system's daemon */
-	struct signing signing; /* its `trusted` is a path like the others */
+	struct kp_signing signing; /* its `trusted` is a path like the others */
 	unsigned history;	/* generations of a plugin that are kept */
 	unsigned history_mib;	/* and how much of the store they may take, together */
 	/* Nobody named them: they may be missing, and what leads there is made. */

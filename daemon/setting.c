@@ -144,7 +144,7 @@ static int set_level(struct options *options, const char *name, const char *valu
 static int add_signing(struct options *options, const char *name, const char *value,
 	struct kp_diag *diag)
 {
-	int result = signing_add(&options->signing, value);
+	int result = kp_signing_add(&options->signing, value);
 
 	if (result == 0)
 		return 0;

@@ -143,25 +143,25 @@ int keys_read(const char *dir, const struct kp_trust *trust, json_t *keys,
 
 /* ---- all of it, as a digest ------------------------------------------------------- */
 
-static bool is_required(const struct signing *signing)
+static bool is_required(const struct kp_signing *signing)
 {
 	for (size_t i = 0; signing && i < signing->count; i++)
-		if (signing->rules[i].policy == SIGNING_REQUIRE)
+		if (signing->rules[i].policy == KP_SIGNING_REQUIRE)
 			return true;
 	return false;
 }
 
-static int print(const struct signing *signing, const json_t *keys, FILE *out)
+static int print(const struct kp_signing *signing, const json_t *keys, FILE *out)
 {
 	for (size_t i = 0; i < signing->count; i++)
 		fprintf(out, "%s=%s\n",
 			signing->rules[i].dir ? signing->rules[i].dir : "",
-			signing_policy_name(signing->rules[i].policy));
+			kp_signing_policy_name(signing->rules[i].policy));
 	return json_dumpf(keys, out, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
 static int digest(
-	const struct signing *signing, const json_t *keys, char text[DIGEST_TEXT])
+	const struct kp_signing *signing, const json_t *keys, char text[DIGEST_TEXT])
 {
 	owned_text bytes = NULL;
 	size_t size = 0;
@@ -191,7 +191,7 @@ static void take_newest(const char *path, struct timespec *newest)
 	}
 }
 
-int keys_stamp(const struct signing *signing, const struct kp_trust *trust,
+int keys_stamp(const struct kp_signing *signing, const struct kp_trust *trust,
 	struct keys_stamp *stamp)
 {
 	owned_json *keys = json_array();

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "daemon/scan/stamp.h"
-#include "daemon/signing.h"
+#include "lib/plugin/signing.h"
 #include "daemon/store/digest.h"
 
 struct kp_trust;
@@ -33,7 +33,7 @@ struct keys_stamp {
 	char digest[DIGEST_TEXT];
 	struct timespec newest;
 };
-int keys_stamp(const struct signing *signing, const struct kp_trust *trust,
+int keys_stamp(const struct kp_signing *signing, const struct kp_trust *trust,
 	struct keys_stamp *stamp) __attribute__((warn_unused_result));
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "daemon/pipeline/pool.h"
 #include "daemon/scan/stale.h"
-#include "daemon/signing.h"
+#include "lib/plugin/signing.h"
 #include "daemon/scan/stamp.h"
 #include "lib/platform/confinement.h"
 #include "lib/plugin/manifest.h"
@@ -31,8 +31,8 @@ struct pipeline_options {
 				 cache key */
 	/* STATE, for marks of what is being probed, or NULL: there are none. */
 	const char *state_dir;
-	const struct signing *signing; /* borrowed; NULL: nothing is asked */
-	const char *loaded_dir;	       /* of daemon/scan/loaded.h, borrowed; or NULL */
+	const struct kp_signing *signing; /* borrowed; NULL: nothing is asked */
+	const char *loaded_dir;		  /* of daemon/scan/loaded.h, borrowed; or NULL */
 	/* A plugin that is probed after all others, and why; with warned_context. */
 	void (*suspected)(void *context, const char *plugin, const char *why);
 	/* A warning that was not there before: pipeline_warnings has it, too. */

@@ -105,7 +105,7 @@ void way_ask_of_copy(struct way *way, size_t file, struct pool_request *request)
 /* Its worker was lost: once more, or its end. */
 void way_ask_again(struct way *way, void (*again)(struct way *way));
 /* What is asked of signatures of this plugin. */
-enum signing_policy way_policy(const struct way *way);
+enum kp_signing_policy way_policy(const struct way *way);
 /* What it has asked for or holds goes back (way_ask.c). */
 void way_return_permit(struct way *way);
 

@@ -167,7 +167,7 @@ static void key_of(
 {
 	const struct pipeline_options *settings = pipeline_settings(way->pipeline);
 	struct cache_terms terms = {closure, deps, settings->platform,
-		signing_policy_name(way_policy(way)), {0}};
+		kp_signing_policy_name(way_policy(way)), {0}};
 
 	if (settings->confinement)
 		terms.confinement = *settings->confinement;

@@ -23,9 +23,10 @@
 
 enum { SIGNATURE_BYTES = 16 << 10 };
 
-enum signing_policy way_policy(const struct way *way)
+enum kp_signing_policy way_policy(const struct way *way)
 {
-	return signing_of(pipeline_settings(way->pipeline)->signing, way->manifest.path);
+	return kp_signing_of(
+		pipeline_settings(way->pipeline)->signing, way->manifest.path);
 }
 
 static const char *trusted_dir(const struct way *way)
@@ -65,7 +66,7 @@ int way_read_seal(struct way *way)
 
 	json_decref(way->seal);
 	way->seal = NULL;
-	if (way_policy(way) == SIGNING_OFF)
+	if (way_policy(way) == KP_SIGNING_OFF)
 		return 0;
 	if (!beside)
 		return -1;
@@ -103,7 +104,7 @@ static void warn_of_keys(struct way *way)
 static void fall_short(struct way *way, const char *code, const char *message)
 {
 	warn_of_keys(way);
-	if (way_policy(way) == SIGNING_REQUIRE) {
+	if (way_policy(way) == KP_SIGNING_REQUIRE) {
 		const struct draft_file *library = draft_file(way->draft, 0);
 		memcpy(way->verdict.digest, library->digest, DIGEST_TEXT);
 		way->verdict.bytes = (int64_t)library->size;

@@ -88,7 +88,7 @@ static bool print_key(const struct daemon *daemon, FILE *out)
 		fprintf(out, "%s=%s\n",
 			options->signing.rules[i].dir ? options->signing.rules[i].dir
 						      : "",
-			signing_policy_name(options->signing.rules[i].policy));
+			kp_signing_policy_name(options->signing.rules[i].policy));
 	fprintf(out, "%s\n", options->signing.trusted);
 	print_stamp(out, options->worker);
 	print_families(out, options->families_dir);

@@ -16,10 +16,12 @@
 #include "lib/base/json.h"
 
 static const char usage[] =
-	"usage: plugin-worker --identify FILE   print what a plugin's library is, as "
-	"JSON\n"
-	"       plugin-worker --inspect FILE    the same, but for what families say of "
-	"its note\n"
+	"usage: plugin-worker --identify FILE [KEYS]   print what a plugin's library is, "
+	"as JSON\n"
+	"       plugin-worker --inspect FILE [KEYS]    the same, but for what families "
+	"say "
+	"of\n"
+	"                               its note; KEYS: a directory for FILE.minisig\n"
 	"       plugin-worker --launcher        serve plugind on descriptor 3\n"
 	"       plugin-worker --job N FILTER    do the job on descriptor 4, with N more, "
 	"under\n"
@@ -81,10 +83,10 @@ int main(int argc, char **argv)
 		return serve();
 	if (argc == 4 && strcmp(mode, "--job") == 0)
 		return run_job(argv[2], argv[3]);
-	if (argc == 3 && strcmp(mode, "--identify") == 0)
-		return offline_identify(argv[2], true);
-	if (argc == 3 && strcmp(mode, "--inspect") == 0)
-		return offline_identify(argv[2], false);
+	if ((argc == 3 || argc == 4) && strcmp(mode, "--identify") == 0)
+		return offline_identify(argv[2], argc == 4 ? argv[3] : NULL, true);
+	if ((argc == 3 || argc == 4) && strcmp(mode, "--inspect") == 0)
+		return offline_identify(argv[2], argc == 4 ? argv[3] : NULL, false);
 	if (argc == 2 && strcmp(mode, "--hold") == 0)
 		hold();
 	if (argc == 2 && strcmp(mode, "--version") == 0)

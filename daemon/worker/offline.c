@@ -94,19 +94,21 @@ static int confine(const struct report *report)
 	return -1;
 }
 
-/* libelf reads what anybody may have made: not in the process that answers. */
-_Noreturn static void be_child(int fd, const char *file, int report_fd, int output)
+/* What anybody may have made is not read in the process that answers. */
+_Noreturn static void be_child(const struct offline_job *job, int report_fd, int output)
 {
 	struct report report = {.fd = report_fd};
-	json_t *job = json_pack("{s:s, s:s}", "kind", job_identify.name, "file", file);
-	if (!job || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+
+	if (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
 		_exit(EXIT_FAILURE);
 	if (confine(&report) == 0)
-		_exit(job_identify.run(&report, job, &fd, 1));
+		_exit(job->kind->run(&report, job->job, &job->fd, 1));
 	_exit(EXIT_SUCCESS);
 }
 
-static int supervise(int fd, const char *file, struct kp_finding *finding)
+int offline_supervise(const struct offline_job *job,
+	void (*on_job_line)(void *context, json_t *line), void *context,
+	struct kp_worker_result *result)
 {
 	int report[2];
 	int output[2];
@@ -114,7 +116,7 @@ static int supervise(int fd, const char *file, struct kp_finding *finding)
 		return -1;
 	pid_t child = fork();
 	if (child == 0)
-		be_child(fd, file, report[1], output[1]);
+		be_child(job, report[1], output[1]);
 	(void)close(report[1]);
 	(void)close(output[1]);
 	(void)fcntl(report[0], F_SETFL, O_NONBLOCK);
@@ -123,14 +125,27 @@ static int supervise(int fd, const char *file, struct kp_finding *finding)
 	if (pidfd < 0)
 		return -1;
 	int64_t now = kp_clock_ms();
-	const struct kp_report_terms terms = {.identifies = true};
-	struct kp_supervisor *supervisor = kp_supervisor_new(
-		report[0], output[0], &terms, now, now + TIMEOUT_MS, on_line, finding);
+	const struct kp_report_terms terms = {.identifies = job->kind == &job_identify};
+	struct kp_supervisor *supervisor = kp_supervisor_new(report[0], output[0], &terms,
+		now, now + TIMEOUT_MS, on_job_line, context);
 	if (!supervisor)
 		return -1;
 	watch_over(supervisor, child, pidfd);
-	conclude(finding, kp_supervisor_result(supervisor));
+	*result = *kp_supervisor_result(supervisor);
 	kp_supervisor_free(supervisor);
+	return 0;
+}
+
+static int supervise(int fd, const char *file, struct kp_finding *finding)
+{
+	owned_json *job =
+		json_pack("{s:s, s:s}", "kind", job_identify.name, "file", file);
+	struct kp_worker_result result;
+
+	if (!job || offline_supervise(&(struct offline_job){&job_identify, job, fd},
+			    on_line, finding, &result) < 0)
+		return -1;
+	conclude(finding, &result);
 	return 0;
 }
 
@@ -188,7 +203,8 @@ static int digest(
 	return 0;
 }
 
-static int look_at(const char *file, bool families, struct kp_verdict *verdict)
+static int look_at(
+	const char *file, const char *keys, bool families, struct kp_verdict *verdict)
 {
 	struct kp_finding finding = {.verdict = verdict};
 	struct kp_diag diag;
@@ -202,15 +218,17 @@ static int look_at(const char *file, bool families, struct kp_verdict *verdict)
 	}
 	int failed = supervise(fd, file, &finding);
 	kp_finding_finish(&finding);
+	if (!failed && keys)
+		failed = offline_signature(fd, file, keys, !families, verdict);
 	if (!failed && families && verdict->state == KP_STATE_ACTIVE)
 		failed = check_note(verdict);
 	return failed;
 }
 
-int offline_identify(const char *file, bool families)
+int offline_identify(const char *file, const char *keys, bool families)
 {
 	struct kp_verdict verdict = {.state = KP_STATE_ACTIVE};
-	int result = look_at(file, families, &verdict);
+	int result = look_at(file, keys, families, &verdict);
 	json_t *value = result < 0 ? NULL : kp_verdict_json(&verdict);
 	if (!value)
 		fprintf(stderr, "plugin-worker: cannot identify %s: %s\n", file,

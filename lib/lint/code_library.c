@@ -7,9 +7,15 @@
 static const struct kp_code rows[] = {
 	{"bad_cache", KP_SEVERITY_ERROR, "plugin-worker's verdict cannot be read.",
 		"Install kplug again, whole: worker and tool must be of one version."},
+	{"bad_key_file", KP_SEVERITY_WARNING,
+		"A file of the directory of public keys is none of minisign, or cannot "
+		"be read.",
+		"Write it anew, or remove it; the others count."},
 	{"cpu_isa_missing", KP_SEVERITY_ERROR,
 		"A kernel claims CPUs on which its library cannot be loaded.",
 		"Raise min_arch of its capability, or build the library for less."},
+	{"duplicate_key", KP_SEVERITY_WARNING, "Two files have the same public key.",
+		"Remove one: else taking a key away ends nothing."},
 	{"elf_damaged", KP_SEVERITY_ERROR,
 		"The library's ELF headers contradict each other or the file.",
 		"Link it again; a tool that edited it may have broken it."},
@@ -45,6 +51,13 @@ static const struct kp_code rows[] = {
 	{"gpu_code_damaged", KP_SEVERITY_WARNING,
 		"A fat binary inside the library does not add up.",
 		"Build the library again."},
+	{"key_id_collision", KP_SEVERITY_WARNING,
+		"Two public keys have the same id: one was made to be taken for the "
+		"other.",
+		"Find out whose they are, and remove one."},
+	{"key_not_trusted", KP_SEVERITY_WARNING,
+		"Others may change a public key, so that it does not count.",
+		"chown root it, and chmod go-w it and every directory above."},
 	{"library_not_found", KP_SEVERITY_WARNING,
 		"The library that a manifest names is not there.",
 		"Put it there, or say with --plugin-dir where libraries are."},
@@ -102,6 +115,9 @@ static const struct kp_code rows[] = {
 		"A library lies beside the plugin, but another one of that name is "
 		"found first.",
 		"Link with -Wl,-rpath,'$ORIGIN', or remove the copy."},
+	{"signed", KP_SEVERITY_NOTE,
+		"The signature beside the library is right, and its key is trusted.",
+		"Nothing: this says whose it is."},
 	{"soname_conflict", KP_SEVERITY_WARNING,
 		"Two plugins bring different libraries of one soname: an application "
 		"can load only one of the two.",
@@ -124,6 +140,9 @@ static const struct kp_code rows[] = {
 	{"timed_out", KP_SEVERITY_ERROR,
 		"plugin-worker did not finish with the file in time.",
 		"Give it more by --timeout, in seconds."},
+	{"too_many_keys", KP_SEVERITY_WARNING,
+		"There are more public keys than are read.",
+		"Remove some: 256 count, in byte order of their names."},
 	{"too_many_needed", KP_SEVERITY_ERROR,
 		"The library needs more libraries than what is looked for.",
 		"Link fewer."},
@@ -145,6 +164,10 @@ static const struct kp_code rows[] = {
 		"needs.",
 		"Link with the library that has it; -Wl,-z,defs finds this when "
 		"linking."},
+	{"unknown_signer", KP_SEVERITY_WARNING,
+		"The library is signed by nobody whose key is trusted.",
+		"Put the public key into the directory of keys, if you trust who has "
+		"it."},
 	{"unmarked_stack", KP_SEVERITY_ERROR,
 		"The library does not say what stack it needs: that counts as "
 		"executable.",
@@ -152,6 +175,8 @@ static const struct kp_code rows[] = {
 		"-Wl,-z,noexecstack."},
 	{"unreadable_file", KP_SEVERITY_ERROR, "The file cannot be read.",
 		"Change its mode or owner."},
+	{"unsigned", KP_SEVERITY_WARNING, "There is no signature beside the library.",
+		"minisign -Sm FILE.so, and ship FILE.so.minisig with it."},
 	{"worker_failed", KP_SEVERITY_ERROR,
 		"plugin-worker did not say what the file is.",
 		"Tell us: no file may do that; `plugin-worker --identify FILE` shows "
@@ -172,6 +197,9 @@ static const struct kp_code rows[] = {
 		"Build it for this machine."},
 	{"wrong_machine", KP_SEVERITY_ERROR, "The library is for another processor.",
 		"Build it for this machine."},
+	{"wrong_signature", KP_SEVERITY_ERROR,
+		"The signature beside the library is not of these bytes, or is none.",
+		"Sign the library again after its last change: minisign -Sm FILE.so."},
 };
 
 const struct kp_code_table kp_codes_of_library = {rows, KP_COUNT(rows)};

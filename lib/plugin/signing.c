@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A short list of rules. */
-#include "daemon/signing.h"
+#include "lib/plugin/signing.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,16 +10,16 @@ enum { RULES_MOST = 64 };
 
 static const char *const names[] = {"off", "warn", "require"};
 
-const char *signing_policy_name(enum signing_policy policy)
+const char *kp_signing_policy_name(enum kp_signing_policy policy)
 {
 	return names[policy];
 }
 
-static bool read_policy(const char *name, enum signing_policy *policy)
+static bool read_policy(const char *name, enum kp_signing_policy *policy)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(names[i], name) == 0) {
-			*policy = (enum signing_policy)i;
+			*policy = (enum kp_signing_policy)i;
 			return true;
 		}
 	}
@@ -34,17 +34,17 @@ static size_t length_of(const char *dir, size_t length)
 	return length;
 }
 
-int signing_add(struct signing *signing, const char *text)
+int kp_signing_add(struct kp_signing *signing, const char *text)
 {
 	const char *equals = strrchr(text, '=');
-	struct signing_rule rule = {NULL, SIGNING_OFF};
+	struct kp_signing_rule rule = {NULL, KP_SIGNING_OFF};
 
 	if (!read_policy(equals ? equals + 1 : text, &rule.policy) ||
 		(equals && text[0] != '/'))
 		return -1;
 	if (signing->count >= RULES_MOST)
 		return -2;
-	struct signing_rule *rules =
+	struct kp_signing_rule *rules =
 		reallocarray(signing->rules, signing->count + 1, sizeof(*rules));
 	if (!rules)
 		return -2;
@@ -56,7 +56,7 @@ int signing_add(struct signing *signing, const char *text)
 	return 0;
 }
 
-void signing_finish(struct signing *signing)
+void kp_signing_finish(struct kp_signing *signing)
 {
 	for (size_t i = 0; i < signing->count; i++)
 		free(signing->rules[i].dir);
@@ -73,13 +73,14 @@ static bool is_in(const char *manifest, const char *dir)
 	return slash && strlen(dir) == length && memcmp(manifest, dir, length) == 0;
 }
 
-enum signing_policy signing_of(const struct signing *signing, const char *manifest)
+enum kp_signing_policy kp_signing_of(
+	const struct kp_signing *signing, const char *manifest)
 {
-	enum signing_policy others = SIGNING_OFF, own = SIGNING_OFF;
+	enum kp_signing_policy others = KP_SIGNING_OFF, own = KP_SIGNING_OFF;
 	bool has_own = false;
 
 	for (size_t i = 0; signing && i < signing->count; i++) {
-		const struct signing_rule *rule = &signing->rules[i];
+		const struct kp_signing_rule *rule = &signing->rules[i];
 		if (!rule->dir) {
 			others = rule->policy;
 		} else if (is_in(manifest, rule->dir)) {
