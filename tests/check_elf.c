@@ -13,6 +13,7 @@
 #include "daemon/worker/elf_faults.h"
 #include "daemon/worker/elf_isa.h"
 #include "daemon/worker/elf_symbols.h"
+#include "daemon/worker/elf_trusted.h"
 #include "daemon/worker/elf_versions.h"
 #include "daemon/worker/note_elf.h"
 #include "daemon/worker/provided.h"
@@ -59,6 +60,10 @@ static void walk(const struct elf_image *image)
 	const char *text;
 	size_t size;
 	owned_json *facts = elf_facts(image);
+	if (elf_trusted_entries(image, &diag) < 0 ||
+		elf_trusted_names(image, &diag) < 0 ||
+		elf_trusted_relocations(image, &diag) < 0)
+		ck_assert_str_eq(diag.code, "elf_damaged");
 	elf_load_read(image, &load);
 	elf_faults_find(image, facts, &load, &faults, &warnings);
 	(void)elf_isa_needed(image);

@@ -13,6 +13,7 @@ PHDR_FIELDS = "type flags offset vaddr paddr filesz memsz align".split()
 DYN = struct.Struct("<QQ")
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_TLS, PT_GNU_STACK = 1, 2, 4, 7, 0x6474E551
+PT_GNU_RELRO = 0x6474E552
 TAGS = {
     "NULL": 0,
     "NEEDED": 1,
@@ -26,13 +27,19 @@ TAGS = {
     "STRSZ": 10,
     "SYMENT": 11,
     "INIT": 12,
+    "FINI": 13,
+    "SONAME": 14,
+    "PLTREL": 20,
     "TEXTREL": 22,
+    "JMPREL": 23,
     "INIT_ARRAY": 25,
     "INIT_ARRAYSZ": 27,
     "RUNPATH": 29,
     "FLAGS": 30,
+    "NOBODYS": 0x60000123,
     "GNU_HASH": 0x6FFFFEF5,
     "VERSYM": 0x6FFFFFF0,
+    "RELACOUNT": 0x6FFFFFF9,
     "VERNEED": 0x6FFFFFFE,
 }
 DF_TEXTREL, DF_STATIC_TLS = 4, 16
@@ -102,3 +109,10 @@ class Elf:
     def with_more_dynamic(self, tag, value):
         """An entry in the place of the first NULL: the linker leaves some."""
         return self.with_dynamic("NULL", value, tag)
+
+    def without_dynamic(self, tag):
+        """Its entry is of a kind that nobody knows."""
+        return self.with_dynamic(tag, 0, "NOBODYS")
+
+    def with_bytes(self, at, packed):
+        return Elf(self.data[:at] + packed + self.data[at + len(packed) :])

@@ -172,6 +172,17 @@ const GElf_Phdr *elf_image_segment(const struct elf_image *image, uint32_t type)
 	return NULL;
 }
 
+const GElf_Phdr *elf_image_loaded(const struct elf_image *image, uint64_t address)
+{
+	for (size_t i = 0; i < image->n_segments; i++) {
+		const GElf_Phdr *at = &image->segments[i];
+		if (at->p_type == PT_LOAD && address >= at->p_vaddr &&
+			address - at->p_vaddr < at->p_memsz)
+			return at;
+	}
+	return NULL;
+}
+
 uint64_t elf_image_offset(const struct elf_image *image, uint64_t address)
 {
 	for (size_t i = 0; i < image->n_segments; i++) {

@@ -53,6 +53,9 @@ const GElf_Phdr *elf_image_segment(const struct elf_image *image, uint32_t type)
 /* Offset in the file of an address; UINT64_MAX when no segment loads it from there. */
 uint64_t elf_image_offset(const struct elf_image *image, uint64_t address);
 
+/* The segment that an address is loaded with, or NULL. */
+const GElf_Phdr *elf_image_loaded(const struct elf_image *image, uint64_t address);
+
 /*
  * `size` bytes at an offset, converted from the file's form of `type`; valid
  * until finish. NULL when they are not all there.

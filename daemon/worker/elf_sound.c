@@ -7,6 +7,8 @@
 
 #include "lib/base/owned.h"
 
+enum { PAGE_LEAST = 4096 };
+
 int elf_sound_header(const struct elf_image *image, struct kp_diag *diag)
 {
 	const GElf_Ehdr *header = &image->header;
@@ -101,6 +103,27 @@ static int check_single(const struct elf_image *image, uint32_t type, const char
 	return elf_damaged(image, text, diag);
 }
 
+/* What is made read-only again once it is relocated: linkers round it up to a page. */
+static int check_relro(const struct elf_image *image, struct kp_diag *diag)
+{
+	const GElf_Phdr *relro = elf_image_segment(image, PT_GNU_RELRO);
+	const GElf_Phdr *at = relro ? elf_image_loaded(image, relro->p_vaddr) : NULL;
+	uint64_t page, end;
+
+	if (!relro || relro->p_memsz == 0)
+		return 0;
+	if (!at)
+		return elf_damaged(image,
+			"what is to be read-only after loading is not loaded", diag);
+	page = at->p_align > PAGE_LEAST ? at->p_align : PAGE_LEAST;
+	end = (at->p_vaddr + at->p_memsz + page - 1) & ~(page - 1);
+	if (relro->p_memsz > end - relro->p_vaddr)
+		return elf_damaged(image,
+			"what is to be read-only after loading is more than is loaded",
+			diag);
+	return 0;
+}
+
 int elf_sound_segments(const struct elf_image *image, struct kp_diag *diag)
 {
 	for (size_t i = 0; i < image->n_segments; i++)
@@ -109,7 +132,8 @@ int elf_sound_segments(const struct elf_image *image, struct kp_diag *diag)
 	if (check_order(image, diag) < 0 ||
 		check_single(image, PT_DYNAMIC, "the dynamic section", diag) < 0 ||
 		check_single(image, PT_TLS, "thread-local storage", diag) < 0 ||
-		check_single(image, PT_GNU_STACK, "the stack", diag) < 0)
+		check_single(image, PT_GNU_STACK, "the stack", diag) < 0 ||
+		check_relro(image, diag) < 0)
 		return -1;
 	const GElf_Phdr *dynamic = elf_image_segment(image, PT_DYNAMIC);
 	if (dynamic && elf_image_offset(image, dynamic->p_vaddr) != dynamic->p_offset)
@@ -152,13 +176,9 @@ static int bad_table(const struct elf_image *image, const char *table, const cha
 /* All of it inside one segment: the loader reads on where the next one lies. */
 static bool is_loaded(const struct elf_image *image, uint64_t address, uint64_t size)
 {
-	for (size_t i = 0; i < image->n_segments; i++) {
-		const GElf_Phdr *at = &image->segments[i];
-		if (at->p_type == PT_LOAD && address >= at->p_vaddr &&
-			address - at->p_vaddr < at->p_memsz)
-			return size <= at->p_memsz - (address - at->p_vaddr);
-	}
-	return false;
+	const GElf_Phdr *at = elf_image_loaded(image, address);
+
+	return at && size <= at->p_memsz - (address - at->p_vaddr);
 }
 
 static int check_table(const struct elf_image *image, size_t row, struct kp_diag *diag)

@@ -14,6 +14,7 @@
 #include "daemon/worker/elf_isa.h"
 #include "daemon/worker/elf_load.h"
 #include "daemon/worker/elf_symbols.h"
+#include "daemon/worker/elf_trusted.h"
 #include "daemon/worker/fatbin.h"
 #include "daemon/worker/note_elf.h"
 #include "daemon/worker/provided.h"
@@ -271,6 +272,12 @@ static int look_at_plugin(struct subject *subject, struct kp_diag *diag)
 static int identify(struct subject *subject, int fd, struct kp_diag *diag)
 {
 	if (elf_image_open(fd, subject->file, &subject->image, diag) < 0)
+		return -1;
+	/* As a part's code: the loader itself judges it, in the probe. */
+	if (!subject->is_part &&
+		(elf_trusted_entries(&subject->image, diag) < 0 ||
+			elf_trusted_names(&subject->image, diag) < 0 ||
+			elf_trusted_relocations(&subject->image, diag) < 0))
 		return -1;
 	subject->facts = elf_facts(&subject->image);
 	if (read_code(subject, diag) < 0)
