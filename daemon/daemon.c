@@ -34,6 +34,7 @@
 #include "daemon/socket/disposal.h"
 #include "daemon/socket/idl.h"
 #include "daemon/socket/server.h"
+#include "daemon/socket/turns.h"
 #include "daemon/state/decision.h"
 #include "daemon/state/state.h"
 #include "daemon/trying.h"
@@ -211,6 +212,7 @@ static void daemon_finish(struct daemon *daemon)
 {
 	uv_close((uv_handle_t *)&daemon->guard, NULL);
 	disposal_close(daemon->disposal);
+	turns_close(daemon->turns);
 	uv_close((uv_handle_t *)&daemon->soon, NULL);
 	signals_close(daemon);
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
@@ -362,6 +364,7 @@ static int start_events(struct daemon *daemon, struct kp_diag *diag)
 		!daemon->incidents || !(daemon->deaths = deaths_new(daemon)) ||
 		!(daemon->disposal =
 				disposal_new(&daemon->loop, daemon->options->worker)) ||
+		!(daemon->turns = turns_new(&daemon->loop)) ||
 		!(daemon->history = history_new(daemon)) ||
 		!(daemon->collector = collector_new(daemon)))
 		return kp_diag_no_memory(diag);

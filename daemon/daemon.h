@@ -44,6 +44,7 @@ struct scan;
 struct server;
 struct service;
 struct state;
+struct turns;
 struct watch;
 
 struct daemon {
@@ -75,6 +76,7 @@ struct daemon {
 	struct index *known; /* of the restored table, until the scan has it */
 	struct server *server;
 	struct disposal *disposal; /* of connections */
+	struct turns *turns;
 	struct service *service;
 	struct pool *pool;
 	struct pipeline *pipeline;

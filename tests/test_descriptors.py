@@ -14,7 +14,7 @@ OTHER = 65507
 # A connection whose other end reads nothing: to close it last takes an hour (SO_LINGER).
 # What is sent of it, and what becomes of the connection to plugind, is HOW.
 SENDER = """
-import array, json, os, socket, struct, sys
+import array, json, os, socket, struct, sys, threading
 path, how, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 CALL = json.dumps({"method": "org.kplug.Manager.Version"}).encode() + b"\\0"
 
@@ -51,8 +51,10 @@ for _ in range(count):
             client.sendmsg([part], rights)
     except BrokenPipeError:
         pass  # it has been sent away already
-    # Ours is not the last one, as long as plugind has the other.
-    one.close()
+    # Ours is not the last one, as long as plugind has the other; else it is we who wait.
+    closing = threading.Thread(target=one.close, daemon=True)
+    closing.start()
+    closing.join(1)
     if how == "leaves":
         client.close()
     else:
@@ -69,6 +71,7 @@ if how in ("whole", "behind", "halves"):
     while client.recv(65536):
         pass
 print("done", flush=True)
+os._exit(0)
 """
 
 
