@@ -58,8 +58,8 @@ MOMENTS = {
     ),
     "available": ("", "change();", "asking its kernels "),
 }
-# What setlocale() of the C library does is refused to a worker, and plugins here tie.
-BESIDE = ("sandbox_refused", "equal_rank")
+# Of two plugins here, and of no effect.
+BESIDE = ("equal_rank",)
 # One library for all: which of them it does is a letter in it.
 BEFORE = """
 #include <fcntl.h>

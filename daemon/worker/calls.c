@@ -259,10 +259,17 @@ const struct call calls[] = {
 
 	/*
 	 * In no account: a stack, and what is shared, of which nobody sees here whether
-	 * it is a file or /dev/zero. Who reads a file can map it for itself alone.
+	 * it is a file or /dev/zero. Who reads a file can map it for itself alone, or
+	 * read it, as libc does with the tables of character sets.
 	 */
 	ALLOW("mmap", NONE(3, MAP_SHARED | MAP_GROWSDOWN)),
-	{"mmap", CALL_REFUSED, EPERM, uncounted, 1, {HAS(3, MAP_SHARED)}, true},
+	{"mmap", CALL_REFUSED, EPERM, uncounted, 2,
+		{HAS(3, MAP_SHARED), HAS(2, PROT_WRITE)}, true},
+	{"mmap", CALL_REFUSED, EPERM, uncounted, 2,
+		{HAS(3, MAP_SHARED | MAP_ANONYMOUS), NONE(2, PROT_WRITE)}, true},
+	{"mmap", CALL_DECLINED, EPERM, NULL, 2,
+		{BITS(3, MAP_SHARED | MAP_ANONYMOUS, MAP_SHARED), NONE(2, PROT_WRITE)},
+		true},
 	{"mmap", CALL_REFUSED, EPERM, uncounted, 1,
 		{BITS(3, MAP_SHARED | MAP_GROWSDOWN, MAP_GROWSDOWN)}, true},
 

@@ -18,6 +18,7 @@ enum call_fate {
 	CALL_ALLOWED,
 	CALL_OPENS, /* a file, to be written: Landlock knows which */
 	CALL_REFUSED,
+	CALL_DECLINED, /* nothing is said: libraries have another way, and take it */
 	CALL_DEADLY, /* refused, and it ends the worker: no plugin has a reason to */
 };
 

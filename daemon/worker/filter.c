@@ -22,6 +22,8 @@ static uint32_t action_of(const struct call *call, bool spares)
 {
 	if (call->fate == CALL_ALLOWED || (call->spared && spares))
 		return SCMP_ACT_ALLOW;
+	if (call->fate == CALL_DECLINED)
+		return SCMP_ACT_ERRNO((uint32_t)call->error);
 	return SCMP_ACT_TRACE(call->fate == CALL_OPENS ? GAP_OPENS : GAP_REFUSED);
 }
 
