@@ -106,28 +106,36 @@ class Found(Case):
         shutil.copy(daemon.library_path("b"), daemon.library_path("copy"))
         daemon.manifest("c", library="copy.so")  # the same digest
         daemon.manifest("d", library="b.so")  # the same file
+        os.link(daemon.library_path("b"), daemon.library_path("f"))
+        daemon.manifest("f")  # another name of it
+        os.symlink("b.so", daemon.library_path("g"))
+        daemon.manifest("g")  # a link to it
+        os.symlink("b.json", daemon.manifest_path("h"))  # the same manifest
         make_plugin(daemon.library_path("e"), "b", [kernel("other")])  # the same note name
         daemon.manifest("e")
         daemon.start()
         plugins = daemon.plugins()
         self.assertEqual(plugins["b"]["state"], "active")
-        for name in ("c", "d", "e"):
+        others = ("c", "d", "e", "f", "g", "h")
+        for name in others:
             self.assert_state(plugins[name], "rejected", "duplicate_of")
             self.assertIn("b", plugins[name]["reason"]["message"])
         # Also while it is disabled: nobody else takes its place.
         daemon.call("Disable", name="b")
         plugins = daemon.plugins()
         self.assertEqual(plugins["b"]["state"], "disabled")
-        for name in ("c", "d", "e"):
+        for name in others:
             self.assert_state(plugins[name], "rejected", "duplicate_of")
         self.assertIsNone(daemon.select(SQUARE)["selected"])
         # Once the first has left, the next one has it.
         daemon.call("Enable", name="b")
+        daemon.remove("h")
         daemon.remove("b")
         daemon.call("Reload")
         plugins = daemon.plugins()
         self.assertEqual(plugins["c"]["state"], "active")
-        self.assert_state(plugins["d"], "rejected", "duplicate_of")
+        for name in others[1:-1]:
+            self.assert_state(plugins[name], "rejected", "duplicate_of")
 
     def test_t11_the_order_of_files_changes_nothing(self):
         names = ["mu", "alpha", "zeta", "beta", "omega"]
