@@ -11,7 +11,9 @@
 #include "daemon/setting.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+#include "lib/base/owned.h"
 #include "lib/base/place.h"
+#include "lib/base/trust.h"
 
 enum { CONFIG_BYTES = 1 << 20 };
 
@@ -103,8 +105,31 @@ static int apply_file(struct options *options, const json_t *root, const char *b
 	return 0;
 }
 
+/* It says which programs run: as ssh does with its own, only files of ours count. */
+static int open_file(const char *path, const struct kp_trust *trust, struct kp_diag *diag)
+{
+	struct stat st;
+	int fd = kp_file_open(AT_FDCWD, path, &st, diag);
+
+	if (fd >= 0 && kp_trust_file(trust, fd, &st, path, diag) < 0)
+		kp_file_close(&fd);
+	return fd;
+}
+
+/* Of a daemon of all users, as far as is known by now, all on the way to it as well. */
+static int check_way(
+	const struct options *options, const char *path, struct kp_diag *diag)
+{
+	const struct kp_trust trust = {geteuid(), KP_TRUST_NO_GROUP};
+
+	return options->system ? kp_trust_path(&trust, path, diag) : 0;
+}
+
 static int read_file(struct options *options, const char *path, struct kp_diag *diag)
 {
+	const struct kp_trust trust = {geteuid(),
+		options->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
+	owned_fd fd = open_file(path, &trust, diag);
 	char *text = NULL;
 	size_t size = 0;
 	json_t *root = NULL;
@@ -113,12 +138,15 @@ static int read_file(struct options *options, const char *path, struct kp_diag *
 
 	if (!base) {
 		kp_diag_no_memory(diag);
-	} else if (kp_file_read(AT_FDCWD, path, CONFIG_BYTES, &text, &size, diag) == 0 &&
+	} else if (fd >= 0 &&
+		   kp_file_read_open(fd, path, CONFIG_BYTES, &text, &size, diag) == 0 &&
 		   kp_json_parse(text, size, path, &root, diag) == 0) {
 		*strrchr(base, '/') = '\0';
 		result = apply_file(options, root, base, diag);
 		if (result < 0)
 			kp_json_place(diag, text, size, path);
+		else
+			result = check_way(options, path, diag);
 	}
 	json_decref(root);
 	free(text);

@@ -238,6 +238,43 @@ class AnyFiles(Case):
         self.assertIn("any-files", done.stderr)
 
 
+class Configuration(Case):
+    """It says which programs run, and whose files count."""
+
+    def start(self, system, change):
+        daemon = Daemon(start=False, system=system)
+        self.addCleanup(daemon.close)
+        place = os.path.join(daemon.place, "etc")
+        os.mkdir(place)
+        path = os.path.join(place, "plugind.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("{}")
+        daemon.options = ["--config", path]
+        change(place, path)
+        return daemon.run([*daemon.command(), "--check-config"])
+
+    def test_one_that_others_may_write_is_refused(self):
+        for system in (False, True):
+            for mode in (0o666, 0o664, 0o646):
+                with self.subTest(system=system, mode=oct(mode)):
+                    done = self.start(system, lambda place, path, m=mode: os.chmod(path, m))
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertIn(f"{mode:04o}", done.stderr)
+                    self.assertIn("chmod go-w", done.stderr)
+
+    @ROOT_ONLY
+    def test_one_of_somebody_else_is_refused(self):
+        for system in (False, True):
+            done = self.start(system, lambda place, path: os.chown(path, STRANGER, -1))
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"uid {STRANGER}", done.stderr)
+
+    def test_of_a_daemon_of_all_users_the_way_to_it_counts(self):
+        for system, status in ((False, 0), (True, 2)):
+            done = self.start(system, lambda place, path: os.chmod(place, 0o777))
+            self.assertEqual(done.returncode, status, done.stderr)
+
+
 class Loaded(Case):
     def test_load_asks_whose_file_it_is_too(self):
         daemon = Daemon()

@@ -229,7 +229,7 @@ static int fill(struct mark *mark, const json_t *item, struct kp_diag *diag)
 /* Who was at work when it ended is suspect, and guilty only when nobody else was. */
 static void conclude(struct mark *mark, bool same_boot)
 {
-	if (mark->state == MARK_ALONE)
+	if (mark->state == MARK_ALONE && mark->strikes < MARK_STRIKES)
 		mark->strikes++;
 	if (mark->state == MARK_ALONE || mark->state == MARK_PROBING) {
 		mark->machine = !same_boot;

@@ -56,6 +56,19 @@ static char *path_of(const struct way *way)
 	return asprintf(&path, "%s.minisig", way->library) < 0 ? NULL : path;
 }
 
+/* Nobody else need lay it there, nor be able to hold up who opens it. */
+static int read_text(const struct way *way, const char *path, char **text, size_t *size,
+	struct kp_diag *diag)
+{
+	const struct pipeline_options *settings = pipeline_settings(way->pipeline);
+	owned_fd fd = settings->any_files
+			      ? kp_file_open(AT_FDCWD, path, NULL, diag)
+			      : kp_trust_open(settings->trust, path, NULL, diag);
+
+	return fd < 0 ? -1
+		      : kp_file_read_open(fd, path, SIGNATURE_BYTES, text, size, diag);
+}
+
 /* What there is to ask a worker; a signature that is not there is null. */
 int way_read_seal(struct way *way)
 {
@@ -75,7 +88,7 @@ int way_read_seal(struct way *way)
 		"keys", "warnings");
 	if (!way->seal || trace(way, beside) < 0)
 		return -1;
-	if (kp_file_read(AT_FDCWD, beside, SIGNATURE_BYTES, &text, &size, &diag) == 0) {
+	if (read_text(way, beside, &text, &size, &diag) == 0) {
 		if (keys_read(trusted_dir(way), pipeline_settings(way->pipeline)->trust,
 			    json_object_get(way->seal, "keys"),
 			    json_object_get(way->seal, "warnings"), way->trace) < 0)
@@ -134,9 +147,9 @@ static void unsigned_file(struct way *way)
 	if (way->manifest.stored)
 		(void)snprintf(text, sizeof(text),
 			"no signature was kept with what %s was rolled back to (it came "
-			"when "
-			"none was asked for, or %s): roll back to another generation, or "
-			"release it with `pluginctl rollback %s --release`",
+			"when none was asked for, or %s): roll back to another "
+			"generation, or release it with `pluginctl rollback %s "
+			"--release`",
 			way->manifest.name, why, way->manifest.name);
 	else if (is_loaded(way))
 		(void)snprintf(text, sizeof(text),
