@@ -3,6 +3,7 @@
 
 import json
 import os
+import socket
 import tempfile
 import unittest
 
@@ -74,11 +75,43 @@ class Inspected(unittest.TestCase):
             with tempfile.TemporaryDirectory() as place, Daemon() as daemon:
                 path = os.path.join(place, name + ".so")
                 make_plugin(path, name, before=before)
-                for words in (["info", path], ["check", "--strict", path]):
+                for words in (["info", path], ["check", path]):
                     with self.subTest(constructor=name, words=words):
                         done = daemon.ctl(*words)
                         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                         self.assertNotIn("failed", done.stdout)
+
+
+class Named(unittest.TestCase):
+    """What is named on a command line and is no file holds nobody up."""
+
+    def made(self, place, kind):
+        path = os.path.join(place, kind)
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "directory":
+            os.mkdir(path)
+        elif kind == "socket":
+            with socket.socket(socket.AF_UNIX) as bound:
+                bound.bind(path)
+        else:
+            targets = {"device": "/dev/zero", "loop": "loop", "dangling": "/nowhere/at/all"}
+            os.symlink(targets[kind], path)
+        return path
+
+    def test_t01_t74_it_is_refused_with_2(self):
+        with Daemon() as daemon:
+            for kind in ("fifo", "directory", "socket", "device", "loop", "dangling"):
+                path = self.made(daemon.place, kind)
+                for words in (
+                    ["diff", path],
+                    ["load", path],
+                    ["bench", "elementwise/square", "--compare", path],
+                ):
+                    with self.subTest(kind=kind, words=words):
+                        done = daemon.ctl(*words)
+                        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                        self.assertTrue(done.stderr.startswith(f"pluginctl: {words[0]}: "))
 
 
 if __name__ == "__main__":
