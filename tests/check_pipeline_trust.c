@@ -200,6 +200,7 @@ START_TEST(library_that_not_everybody_may_read_is_not_published)
 	once_more("x.so");
 	expect(KP_STATE_REJECTED, "not_world_readable");
 	expect_said("0640");
+	expect_said("`chmod a+r ");
 }
 END_TEST
 

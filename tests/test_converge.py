@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Whatever events say or leave out, plugind comes to know what lies in its directories."""
 
+import json
 import os
 import platform
 import shutil
@@ -206,6 +207,42 @@ class Polling(Case):
         daemon.remove("y", layer=1)
         daemon.remove("x")
         self.converges({})
+
+    def test_t15_a_reload_names_what_its_manifest_alone_has_changed(self):
+        daemon = self.prepare(without=INOTIFY)
+        daemon.add("x")
+        daemon.start()
+        daemon.settle()
+        path = daemon.manifest_path("x")
+        with open(path, encoding="utf-8") as file:
+            whole = file.read()
+
+        def broken():
+            write(path, "{")
+
+        def off():
+            write(path, json.dumps({**json.loads(whole), "enabled": False}))
+
+        def masked():
+            os.unlink(path)
+            os.symlink("/dev/null", path)
+
+        def open_to_all():
+            os.chmod(path, 0o666)
+
+        def mended():
+            os.unlink(path)
+            write(path, whole)
+
+        becomes = [(broken, "rejected"), (off, "disabled"), (masked, "masked")]
+        becomes += [(mended, "active"), (open_to_all, "rejected"), (mended, "active")]
+        for change, state in becomes:
+            with self.subTest(change=change.__name__):
+                change()
+                reply = daemon.call("Reload")
+                self.assertEqual((reply["added"], reply["changed"]), ([], ["x"]))
+                self.assertEqual([p["state"] for p in reply["plugins"]], [state])
+        self.assertEqual(daemon.call("Reload")["changed"], [])
 
     def test_t15_without_inotify_directories_that_come_and_go_are_found(self):
         daemon = self.prepare(options=POLLING, without=INOTIFY)

@@ -178,6 +178,31 @@ static void release_reloaded(void *context)
 	free(reloaded);
 }
 
+static void mark(json_t *set, const json_t *names)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach ((json_t *)(uintptr_t)names, i, item)
+		(void)json_object_set_new(set, json_string_value(item), json_true());
+}
+
+/* What plugind had noticed by itself just before is told by who waits for it, too. */
+static void add_pending(json_t *reply, const json_t *pending)
+{
+	json_t *changed = json_object_get(reply, "changed");
+	json_t *told = json_object();
+	const json_t *item;
+	size_t i;
+
+	mark(told, changed);
+	mark(told, json_object_get(reply, "added"));
+	json_array_foreach ((json_t *)(uintptr_t)pending, i, item)
+		if (!json_object_get(told, json_string_value(item)))
+			(void)json_array_append(changed, (json_t *)(uintptr_t)item);
+	json_decref(told);
+}
+
 /* Takes reply. */
 static void wait_for_verdicts(
 	struct daemon *daemon, struct call *call, json_t *reply, const char *name)
@@ -194,6 +219,7 @@ static void wait_for_verdicts(
 		call_reply(call, NULL);
 		return;
 	}
+	add_pending(reply, wanted);
 	*reloaded = (struct reloaded){reply, wanted, 0};
 	wait_for(daemon, call,
 		&(struct wait_request){.timeout_ms = -1,

@@ -124,8 +124,9 @@ int loaded_check(int fd, bool for_all, const struct kp_trust *trust, struct kp_d
 	if (for_all && !(st.st_mode & S_IROTH))
 		return kp_diag_set(diag, "not_world_readable", path,
 			"%s has mode %04o: what is not readable by everybody is not "
-			"copied to where it would be",
-			path, (unsigned)st.st_mode & 07777);
+			"copied to where it would be; `chmod a+r %s` if everybody may "
+			"read it",
+			path, (unsigned)st.st_mode & 07777, path);
 	return trust ? kp_trust_file(trust, fd, &st, path, diag) : 0;
 }
 

@@ -46,6 +46,7 @@ struct scan {
 	struct survey survey; /* in force */
 	struct survey next;   /* of the one under way */
 	bool is_same;	      /* next was not read: nothing has changed */
+	bool is_updating;     /* what changes now was found by the look */
 	int result;
 	struct kp_diag diag;
 	struct ticket *served, *waiting; /* by the one under way, by the next */
@@ -62,10 +63,13 @@ void scan_note_change(struct scan *scan, const struct kp_change *change)
 {
 	if (change->is_new)
 		news_put(scan->news.added, change->plugin);
-	if (change->is_gone)
+	/* What is rejected or masked by its manifest alone goes no further. */
+	if (scan->is_updating && !change->is_new && !change->is_gone)
+		news_put(scan->news.changed, change->plugin);
+	if (change->is_gone) {
 		news_put(scan->news.removed, change->plugin);
-	if (change->is_gone)
 		modified_forget(&scan->modified, change->plugin);
+	}
 }
 
 static void tell(struct scan *scan)
@@ -98,11 +102,13 @@ static int update(struct scan *scan, const char *force, bool fresh, struct kp_di
 
 	if (history_roll(scan->daemon, &scan->survey.manifests) < 0)
 		return kp_diag_no_memory(diag);
-	if (kp_registry_update(registry, &scan->survey.manifests, force, daemon_now(),
-		    &todo, &n, diag) < 0)
+	scan->is_updating = true;
+	int result = kp_registry_update(
+		registry, &scan->survey.manifests, force, daemon_now(), &todo, &n, diag);
+	scan->is_updating = false;
+	if (result < 0)
 		return -1;
-	int result =
-		force ? 0 : confirm_plugins(scan->daemon, scan->index, todo, n, diag);
+	result = force ? 0 : confirm_plugins(scan->daemon, scan->index, todo, n, diag);
 	for (size_t i = 0; i < n; i++) {
 		if (!json_object_get(scan->news.added, todo[i]))
 			news_put(scan->news.changed, todo[i]);

@@ -246,8 +246,8 @@ static int check_for_all(const struct stat *st, const char *path, struct kp_diag
 		return 0;
 	return kp_diag_set(diag, "not_world_readable", path,
 		"%s has mode %04o: what is not readable by everybody is not copied to "
-		"where it would be",
-		path, (unsigned)st->st_mode & 07777);
+		"where it would be; `chmod a+r %s` if everybody may read it",
+		path, (unsigned)st->st_mode & 07777, path);
 }
 
 static enum draft_result add(struct draft *draft, struct draft_file *file,
