@@ -39,6 +39,7 @@ struct pool {
 	bool hold;		 /* probes do not end */
 	size_t cancelled;
 	size_t alone; /* probes that were to run alone */
+	void (*identifying)(void); /* while the copy is nobody else's; or NULL */
 };
 
 struct pool_job {
@@ -79,6 +80,8 @@ static inline void identify_file(struct pool_job *job, const json_t *file)
 {
 	struct pool *pool = job->pool;
 	pool->identifies++;
+	if (pool->identifying)
+		pool->identifying();
 	if (is_part(file)) {
 		ck_assert(json_is_true(json_object_get(file, "part")));
 		if (pool->part_failed)
