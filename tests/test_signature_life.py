@@ -229,6 +229,31 @@ class Noticed(Case):
         self.state("active")
 
 
+class Quiet(Case):
+    def test_a_key_that_does_not_count_is_no_reason_to_look_again_and_again(self):
+        self.add_signed()
+        other = Signer(self.daemon.place, "other").trust(self.keys)
+        self.look()
+        for path, mode in ((other, 0o666), (self.keys, 0o1777)):
+            os.chmod(path, mode)
+            self.look()
+            before = self.workers()
+            for _ in range(3):
+                self.look()
+            self.assertEqual(self.workers(), before)
+        os.chmod(self.keys, 0o777)
+        self.assert_refused(self.look(), "unknown_signer")
+        before = self.workers()
+        for _ in range(3):
+            self.assert_refused(self.look(), "unknown_signer")
+        self.assertEqual(self.workers(), before)
+        os.chmod(self.keys, 0o755)
+        self.assert_signed(self.look())
+
+    def workers(self):
+        return [m for m in self.daemon.call("Metrics")["metrics"] if "worker" in m["name"]]
+
+
 class Several(Case):
     """Keys that are alike, too many, or not to be read."""
 

@@ -273,7 +273,7 @@ void way_fail_file(struct way *way)
 	enum kp_state state = state_of(way->diag.code);
 
 	if (way->trace)
-		way->trace->distrusted = kp_trust_is_code(way->diag.code);
+		way->trace->distrusted |= kp_trust_is_code(way->diag.code);
 	kp_verdict_fail(
 		&way->verdict, state, way->diag.code, explain(way, text, sizeof(text)));
 	way->verdict.retry = state == KP_STATE_FAILED;

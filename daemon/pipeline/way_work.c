@@ -48,6 +48,13 @@ static bool is_trusted_still(const struct way *way, const struct trace *trace)
 	return trusted;
 }
 
+/* As it is now: who looks for changes sees when it is not so any more. */
+static void note_trust(struct way *way)
+{
+	if (way->trace)
+		way->trace->distrusted = !is_trusted_still(way, way->trace);
+}
+
 void way_look(struct lane_job *job)
 {
 	struct way *way = way_of(job);
@@ -209,6 +216,7 @@ void way_copy(struct lane_job *job)
 	copy(way);
 	if (way->result == DRAFT_ADDED && way_read_seal(way) < 0)
 		(void)out_of_memory(way);
+	note_trust(way);
 }
 
 /* ---- what is reached by $ORIGIN ---------------------------------------------- */
@@ -406,6 +414,7 @@ void way_keep(struct lane_job *job)
 		(void)lost(way, "what is there reaches other files than it did");
 		return;
 	}
+	note_trust(way);
 	way_keep_seal(way);
 	way->foreign = way_is_foreign(way);
 	trace_unref(way->kept);

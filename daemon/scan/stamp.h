@@ -42,7 +42,7 @@ enum { TRACE_MOST = 4096 }; /* files of a trace that is kept */
 struct trace {
 	unsigned references;
 	bool proof;	 /* every stamp was old enough when it was taken */
-	bool distrusted; /* a file was refused for whose it is; not kept on disk */
+	bool distrusted; /* a file of it is not to be trusted; not kept on disk */
 	size_t count;
 	struct traced {
 		char *path;
