@@ -57,10 +57,11 @@ class Program:
 
 
 def put_first(pid):
-    """Its threads run before all else that is there; what they start does not. For root."""
+    """Its threads run before all else that is there, the first one before the others; what
+    they start does not. For root."""
     for task in map(int, os.listdir(f"/proc/{pid}/task")):
         policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
-        os.sched_setscheduler(task, policy, os.sched_param(1))
+        os.sched_setscheduler(task, policy, os.sched_param(2 if task == pid else 1))
 
 
 def applications(scene):
