@@ -41,6 +41,24 @@ static json_t *failure_json(const struct kp_verdict *verdict, int64_t now)
 		"evidence", kp_json_or_null(verdict->evidence));
 }
 
+static size_t count_all(json_t *failures)
+{
+	const char *plugin;
+	json_t *list;
+	size_t n = 0;
+
+	json_object_foreach (failures, plugin, list)
+		n += json_array_size(list);
+	return n;
+}
+
+static bool has_too_many(json_t *failures, const json_t *list)
+{
+	size_t n = json_array_size(list);
+
+	return n > FAILURES_KEPT || (n > 1 && count_all(failures) > FAILURES_ALL);
+}
+
 void failures_note(json_t *failures, const char *plugin, const struct kp_verdict *verdict,
 	int64_t now)
 {
@@ -58,7 +76,7 @@ void failures_note(json_t *failures, const char *plugin, const struct kp_verdict
 		return;
 	owned_text text = kp_json_dumps(failure, JSON_COMPACT);
 	if (text && json_array_append_new(list, json_string_nocheck(text)) == 0 &&
-		json_array_size(list) > FAILURES_KEPT)
+		has_too_many(failures, list))
 		(void)json_array_remove(list, 0);
 }
 

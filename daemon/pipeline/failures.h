@@ -8,7 +8,10 @@
 
 struct kp_verdict;
 
-enum { FAILURES_KEPT = 8 }; /* a plugin */
+enum {
+	FAILURES_KEPT = 8,   /* a plugin */
+	FAILURES_ALL = 1024, /* then a plugin's next one takes the place of its oldest */
+};
 
 /* By name of plugin, an object. What memory is short for is not kept. */
 void failures_note(json_t *failures, const char *plugin, const struct kp_verdict *verdict,
