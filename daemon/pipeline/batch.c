@@ -47,6 +47,8 @@ static void item_free(struct batch_item *item)
 /* It is gone for its owner from here on. */
 static void item_end(struct batch_item *item, const struct kp_worker_result *result)
 {
+	/* Before the owner may remove it: see pool_job's end. */
+	kp_file_close(&item->request.fds[0]);
 	item->request.on_end(item->request.context, result);
 	item_free(item);
 }

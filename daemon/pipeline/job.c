@@ -14,13 +14,18 @@
 
 enum { START_MS = 10000 /* for the launcher to take a job */ };
 
+static void close_files(struct pool_job *job)
+{
+	while (job->request.n_fds > 0)
+		kp_file_close(&job->request.fds[--job->request.n_fds]);
+}
+
 static void job_free(struct pool_job *job)
 {
 	kp_supervisor_free(job->supervisor);
 	kp_file_close(&job->report);
 	kp_file_close(&job->output);
-	for (size_t i = 0; i < job->request.n_fds; i++)
-		kp_file_close(&job->request.fds[i]);
+	close_files(job);
 	json_decref(job->request.job);
 	free(job);
 }
@@ -78,6 +83,9 @@ static void close_poll(uv_poll_t *poll)
 /* The one way out. It is gone for its owner from here on. */
 static void end(struct pool_job *job, const struct kp_worker_result *result)
 {
+	/* Its owner may remove them now: to close the last descriptor of a file that has
+	 * gone takes the time of the disk, and this is the loop. */
+	close_files(job);
 	job->ended(job, result);
 	job->request.on_end(job->request.context, result);
 	if (job->handles == 0) {
