@@ -256,8 +256,12 @@ static const char *explain(const struct way *way, char *text, size_t size)
 {
 	const char *directory = pipeline_settings(way->pipeline)->plugin_dir;
 
-	if (strcmp(way->diag.code, "missing_file") != 0 ||
-		strcmp(way->diag.object, way->library) != 0)
+	/* Where a directory above it is not there, it is not there either. */
+	size_t length = strlen(way->diag.object);
+	bool is_it = strncmp(way->diag.object, way->library, length) == 0 &&
+		     (way->library[length] == '\0' || way->library[length] == '/');
+
+	if (strcmp(way->diag.code, "missing_file") != 0 || !is_it)
 		return way->diag.message;
 	if (way->manifest.library[0] == '/')
 		(void)snprintf(text, size, "%s does not exist", way->library);
