@@ -181,7 +181,7 @@ static int take(struct walk *walk, const char *name, struct kp_diag *diag)
 	if (parent + 1 + strlen(name) >= sizeof(walk->done))
 		return too_long(walk->done, diag);
 	walk->done[parent] = '/';
-	strcpy(walk->done + parent + 1, name);
+	memcpy(walk->done + parent + 1, name, strlen(name) + 1);
 	int fd = open_component(walk, name, &walk->st);
 	if (fd < 0)
 		return unreachable(walk, walk->done, diag);
@@ -241,7 +241,7 @@ static struct walk *walk_new(
 	}
 	walk->trust = trust;
 	walk->at = walk->end = -1;
-	strcpy(walk->rest, path);
+	memcpy(walk->rest, path, strlen(path) + 1);
 	return walk;
 }
 
