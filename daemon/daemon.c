@@ -394,6 +394,8 @@ static int start(struct daemon *daemon, struct kp_diag *diag)
 	log_warnings(daemon, &daemon->lost);
 	devices_start(daemon->devices);
 	scan_request(daemon->scan, NULL, NULL);
+	/* Behind the look, which every start waits for. */
+	history_read_on(daemon->history);
 	return 0;
 }
 

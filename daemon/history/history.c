@@ -22,7 +22,7 @@
 enum {
 	WRITE_MS = 50,
 	CALM_MOST_MS = 2000,
-	CALM_TIMES = 20, /* of what the last text took to make: until the next one */
+	CALM_TIMES = 50, /* of what the last text took to make: until the next one */
 	PLUGINS_A_TURN = 32,
 	DAY_S = 86400
 };
@@ -34,7 +34,8 @@ struct reading {
 	char *text;
 	size_t size;
 	struct kp_diags wrong;
-	bool under_way; /* the loop thread leaves the list alone */
+	bool under_way; /* the list is not what it will be */
+	bool in_pool;	/* the loop thread leaves the list alone */
 	bool missed;	/* somebody was to be followed meanwhile */
 };
 
@@ -183,6 +184,8 @@ static void have_read(struct history *history)
 
 	if (!reading->under_way)
 		return;
+	if (!reading->in_pool)
+		parse(&reading->work);
 	uv_sem_wait(&reading->done);
 	uv_sem_destroy(&reading->done);
 	reading->under_way = false;
@@ -210,6 +213,15 @@ void history_load(struct history *history, struct kp_diags *warnings)
 	(void)uv_sem_init(&reading->done, 0);
 	reading->under_way = true;
 	reading->work.data = history;
+}
+
+void history_read_on(struct history *history)
+{
+	struct reading *reading = &history->reading;
+
+	if (!reading->under_way || reading->in_pool)
+		return;
+	reading->in_pool = true;
 	(void)uv_queue_work(&history->daemon->loop, &reading->work, parse, parsed);
 }
 

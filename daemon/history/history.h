@@ -22,11 +22,15 @@ enum { HISTORY_GONE_DAYS = 30 }; /* of a plugin that has left */
 /* NULL for want of memory. */
 struct history *history_new(struct daemon *daemon);
 /*
- * Reads what an earlier plugind has kept, once the state directory is open, and parses it
- * beside the rest of the start: all below wait for that but history_follow, which is
- * done then. What is damaged is set aside and told among the daemon's warnings.
+ * Reads what an earlier plugind has kept, once the state directory is open. What is
+ * damaged is set aside and told among the daemon's warnings, when it is found.
  */
 void history_load(struct history *history, struct kp_diags *warnings);
+/*
+ * Has it parsed in the pool, which takes a while: all below wait for that but
+ * history_follow, which is done then. Who asks before has it parsed at once.
+ */
+void history_read_on(struct history *history);
 /* Waits for it: whatever is wrong has been told. NULL is fine. */
 void history_settle(struct history *history);
 /* Writes what is not on the disk yet, before the state closes. NULL is fine in both. */
