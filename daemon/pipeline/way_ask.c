@@ -45,13 +45,18 @@ static void submit(struct way *way, struct pool_request *request)
 }
 
 /* True when the question is asked again. */
-static bool lost(struct way *way, void (*again)(struct way *))
+static bool lost(struct way *way, void (*again)(struct way *), bool no_memory)
 {
 	if (++way->lost <= LOST_MOST) {
 		again(way);
 		return true;
 	}
-	fail(way, "worker_lost", "the workers' launcher ended several times meanwhile");
+	if (no_memory)
+		fail(way, "no_memory",
+			"memory was exhausted in each worker that looked at it");
+	else
+		fail(way, "worker_lost",
+			"the workers' launcher ended several times meanwhile");
 	return false;
 }
 
@@ -114,7 +119,7 @@ static void identify_end(void *context, const struct kp_worker_result *result)
 		return;
 	enum kp_finding_end end = kp_finding_identified(finding_of(way), result, now_s());
 	if (end == KP_FINDING_LOST) {
-		(void)lost(way, way_identify);
+		(void)lost(way, way_identify, finding_of(way)->no_memory);
 		return;
 	}
 	way->lost = 0;
@@ -176,7 +181,7 @@ static void ask_beside_others(struct way *way, size_t file, struct pool_request 
 
 void way_ask_again(struct way *way, void (*again)(struct way *way))
 {
-	(void)lost(way, again);
+	(void)lost(way, again, false);
 }
 
 void way_identify(struct way *way)
@@ -255,7 +260,7 @@ static void probe_end(void *context, const struct kp_worker_result *result)
 		return;
 	enum kp_finding_end end = kp_finding_probed(&way->finding, result, now_s());
 	if (end == KP_FINDING_LOST) {
-		(void)lost(way, way_probe);
+		(void)lost(way, way_probe, way->finding.no_memory);
 		return;
 	}
 	if (end == KP_FINDING_GOOD)

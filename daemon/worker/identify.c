@@ -261,6 +261,9 @@ static int look_at_plugin(struct subject *subject, struct kp_diag *diag)
 	if (report_libraries(subject) < 0)
 		return kp_diag_no_memory(diag);
 	find_faults(subject);
+	if (subject->faults.no_memory || subject->warnings.no_memory ||
+		subject->unmet.no_memory)
+		return kp_diag_no_memory(diag);
 	report_warnings(subject, false);
 	report_unmet(subject);
 	if (subject->faults.count == 0)

@@ -60,7 +60,11 @@ static void exec_fresh(size_t n, const struct sandbox *sandbox)
 static int refuse(const struct report *report, const char *why)
 {
 	struct kp_diag diag;
-	kp_diag_set(&diag, "bad_job", NULL, "the worker cannot do this job: %s", why);
+	if (kp_json_has_starved())
+		kp_diag_no_memory(&diag);
+	else
+		kp_diag_set(
+			&diag, "bad_job", NULL, "the worker cannot do this job: %s", why);
 	report_failed(report, "failed", &diag);
 	report_end(report);
 	return EXIT_SUCCESS;

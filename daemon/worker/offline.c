@@ -19,6 +19,7 @@
 #include "daemon/worker/sandbox.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/json.h"
 #include "lib/base/owned.h"
 #include "lib/base/place.h"
 #include "lib/plugin/finding.h"
@@ -35,9 +36,12 @@ static void on_line(void *context, json_t *line)
 static void conclude(struct kp_finding *finding, const struct kp_worker_result *result)
 {
 	struct kp_verdict *verdict = finding->verdict;
+	enum kp_finding_end end = kp_finding_identified(finding, result, time(NULL));
 
-	if (kp_finding_identified(finding, result, time(NULL)) == KP_FINDING_GOOD &&
-		!verdict->note)
+	if (end == KP_FINDING_LOST)
+		kp_verdict_fail(verdict, KP_STATE_FAILED, "no_memory",
+			"memory was exhausted in the worker that looked at it");
+	else if (end == KP_FINDING_GOOD && !verdict->note)
 		kp_verdict_fail(verdict, KP_STATE_FAILED, "garbled_report",
 			"the worker reported neither note nor fault");
 	else if (verdict->state == KP_STATE_ACTIVE)
@@ -203,6 +207,14 @@ static int digest(
 	return 0;
 }
 
+/* Of a file that was not read. */
+static enum kp_state state_for(const char *code)
+{
+	if (strcmp(code, "missing_file") == 0)
+		return KP_STATE_MISSING;
+	return strcmp(code, "no_memory") == 0 ? KP_STATE_FAILED : KP_STATE_REJECTED;
+}
+
 static int look_at(
 	const char *file, const char *keys, bool families, struct kp_verdict *verdict)
 {
@@ -211,9 +223,7 @@ static int look_at(
 	owned_fd fd = kp_file_open(AT_FDCWD, file, NULL, &diag);
 
 	if (fd < 0 || digest(fd, file, verdict, &diag) < 0) {
-		bool missing = strcmp(diag.code, "missing_file") == 0;
-		kp_verdict_fail(verdict, missing ? KP_STATE_MISSING : KP_STATE_REJECTED,
-			diag.code, diag.message);
+		kp_verdict_fail(verdict, state_for(diag.code), diag.code, diag.message);
 		return 0;
 	}
 	int failed = supervise(fd, file, &finding);
@@ -229,13 +239,16 @@ int offline_identify(const char *file, const char *keys, bool families)
 {
 	struct kp_verdict verdict = {.state = KP_STATE_ACTIVE};
 	int result = look_at(file, keys, families, &verdict);
-	json_t *value = result < 0 ? NULL : kp_verdict_json(&verdict);
-	if (!value)
-		fprintf(stderr, "plugin-worker: cannot identify %s: %s\n", file,
-			strerror(errno));
-	else if (json_dumpf(value, stdout, JSON_COMPACT) == 0)
-		putchar('\n');
-	json_decref(value);
+	owned_json *value = result < 0 ? NULL : kp_verdict_json(&verdict);
+	owned_text text = value ? kp_json_dumps(value, JSON_COMPACT) : NULL;
+
 	kp_verdict_finish(&verdict);
-	return value && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	/* What was built while memory was short may lack a part. */
+	if (!text || kp_json_has_starved()) {
+		(void)fprintf(stderr, "plugin-worker: cannot identify %s: %s\n", file,
+			strerror(kp_json_has_starved() ? ENOMEM : errno));
+		return EXIT_FAILURE;
+	}
+	(void)puts(text);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -12,6 +12,22 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 
+/*
+ * The last that is said, without a heap: whatever was to be told, it would lack a part,
+ * or be taken for the plugin's fault.
+ */
+_Noreturn static void end_starved(const struct report *report)
+{
+	char line[256];
+	int size = snprintf(line, sizeof(line),
+		"%s%s{\"failed\":{\"code\":\"no_memory\",\"message\":\"memory is "
+		"exhausted\",\"object\":null},\"state\":\"failed\"}\n",
+		report->mark, *report->mark ? " " : "");
+
+	(void)!write(report->fd, line, (size_t)size);
+	_exit(EXIT_FAILURE);
+}
+
 /* Without a reader there is nothing left to do, and no code of others to run. */
 void report_line(const struct report *report, json_t *line)
 {
@@ -20,8 +36,8 @@ void report_line(const struct report *report, json_t *line)
 	int size = !text ? -1
 			 : asprintf(&whole, "%s%s%s\n", report->mark,
 				   *report->mark ? " " : "", text);
-	if (size < 0)
-		_exit(EXIT_FAILURE);
+	if (size < 0 || kp_json_has_starved())
+		end_starved(report);
 	if (kp_file_write(report->fd, whole, (size_t)size) < 0)
 		_exit(EXIT_FAILURE);
 	free(whole);

@@ -91,8 +91,10 @@ void kp_diags_add(struct kp_diags *list, const struct kp_diag *diag)
 		return;
 	struct kp_diag *items =
 		reallocarray(list->items, list->count + 1, sizeof(*items));
-	if (!items)
+	if (!items) {
+		list->no_memory = true;
 		return;
+	}
 	items[list->count++] = *diag;
 	list->items = items;
 }

@@ -25,6 +25,7 @@ enum { KP_DIAGS_MOST = 256 };
 struct kp_diags {
 	struct kp_diag *items;
 	size_t count;
+	bool no_memory; /* for one that is missing therefore */
 };
 
 /*

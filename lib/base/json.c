@@ -140,6 +140,11 @@ void kp_json_watch_heap(void)
 	is_watched = true;
 }
 
+bool kp_json_has_starved(void)
+{
+	return __atomic_load_n(&starved, __ATOMIC_RELAXED) > 0;
+}
+
 /*
  * A text byte by byte: what jansson asked of the heap for one byte is known at the next,
  * before a number that it reads makes errno another.

@@ -74,6 +74,9 @@ int kp_json_place(struct kp_diag *diag, const char *text, size_t size, const cha
  */
 void kp_json_watch_heap(void);
 
+/* Whether one has failed since then: what was built meanwhile may lack a part. */
+bool kp_json_has_starved(void);
+
 /*
  * json_loadb (2.14) takes many an allocation that failed for a fault of the text, and
  * some for none. This tells them apart: NULL with *no_memory, or with what is wrong in

@@ -103,6 +103,10 @@ static void take_failed(struct kp_finding *finding, const json_t *line)
 	/* The first one is the cause. */
 	if (!json_is_object(failed) || finding->failed)
 		return;
+	if (strcmp(text_of(failed, "code", ""), "no_memory") == 0) {
+		finding->no_memory = true;
+		return;
+	}
 	finding->failed = true;
 	/* Before anything of the plugin was looked at: no word on it. */
 	finding->verdict->retry |=

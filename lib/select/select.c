@@ -235,7 +235,7 @@ static void begin(struct kp_decision *decision)
 	decision->overridden = decision->equal_rank = false;
 	decision->source = KP_OVERRIDE_ARGUMENT;
 	decision->n_ignored = 0;
-	decision->warnings = (struct kp_diags){NULL, 0};
+	decision->warnings = (struct kp_diags){.items = NULL};
 }
 
 int kp_select(const struct kp_table *table, const struct kp_request *request,
