@@ -40,8 +40,8 @@ struct options {
 	bool no_quarantine;
 	bool any_files; /* whoever owns or may write them; never of a system's daemon */
 	struct kp_signing signing; /* its `trusted` is a path like the others */
-	unsigned history;	/* generations of a plugin that are kept */
-	unsigned history_mib;	/* and how much of the store they may take, together */
+	unsigned history;	   /* generations of a plugin that are kept */
+	unsigned history_mib;	   /* and how much of the store they may take, together */
 	/* Nobody named them: they may be missing, and what leads there is made. */
 	bool has_usual_dirs, has_usual_plugin_dir, has_usual_socket;
 	enum log_level log_level;

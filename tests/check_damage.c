@@ -33,7 +33,8 @@ static void fill_cache(struct cache *cache)
 	ck_assert_int_eq(cache_init(cache), 0);
 	ck_assert_int_eq(trace_add(trace, "/p/x.so", &stamp), 0);
 	cache_put(cache, "/p/x.so",
-		&(struct cache_file){"d0", "c0", "x.so", "deps", "aa", parts, needs, trace},
+		&(struct cache_file){
+			"d0", "c0", "x.so", "deps", "aa", parts, needs, trace},
 		now);
 	cache_put_verdict(cache, "aa", 100, now,
 		json_pack("{s:s, s:{s:[{s:s, s:i}]}}", "state", "active", "note",

@@ -55,8 +55,7 @@ static void read_all(struct kp_manifests *manifests)
 {
 	const struct kp_trust trust = {geteuid(), KP_TRUST_NO_GROUP};
 	struct kp_diag diag;
-	ck_assert_int_eq(
-		kp_manifests_read_trusted(dirs, 2, &trust, manifests, &diag), 0);
+	ck_assert_int_eq(kp_manifests_read_trusted(dirs, 2, &trust, manifests, &diag), 0);
 }
 
 /* NULL: trusted; else the code. */

@@ -20,9 +20,7 @@ class Trusted(Static):
 
     def loaded(self, flag):
         """The first segment of it that may be written (2), or run (1)."""
-        return next(
-            s for s in self.noisy.segments() if s["type"] == PT_LOAD and s["flags"] & flag
-        )
+        return next(s for s in self.noisy.segments() if s["type"] == PT_LOAD and s["flags"] & flag)
 
     def all_damaged(self, elves):
         for name, (elf, words) in elves.items():

@@ -125,8 +125,8 @@ class Crowd(unittest.TestCase):
             os.setgid(uid)
             os.setuid(uid)
             signal.signal(signal.SIGSEGV, signal.SIG_DFL)
-            _application = Application(daemon.socket, name=name)
-            os.kill(os.getpid(), signal.SIGSEGV)
+            with Application(daemon.socket, name=name):
+                os.kill(os.getpid(), signal.SIGSEGV)
             signal.pause()
         os.waitpid(pid, 0)
 

@@ -9,7 +9,10 @@ from harness import HANG, Daemon, kernel, make_plugins, wait_until
 HUNG = 9  # more than the most slots
 SPIN = '__attribute__((constructor)) static void spin(void) { for (;;) __asm__("pause"); }'
 CHATTER = """
-__attribute__((constructor)) static void chatter(void) { for (;;) (void)!write(1, "on and on\\n", 10); }
+__attribute__((constructor)) static void chatter(void)
+{
+    for (;;) (void)!write(1, "on and on\\n", 10);
+}
 """
 FAULTS = {
     "pauses": {"before": HANG},

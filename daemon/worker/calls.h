@@ -19,7 +19,7 @@ enum call_fate {
 	CALL_OPENS, /* a file, to be written: Landlock knows which */
 	CALL_REFUSED,
 	CALL_DECLINED, /* nothing is said: libraries have another way, and take it */
-	CALL_DEADLY, /* refused, and it ends the worker: no plugin has a reason to */
+	CALL_DEADLY,   /* refused, and it ends the worker: no plugin has a reason to */
 };
 
 /* Rows of one name have conditions of which no two of different fates hold at once. */

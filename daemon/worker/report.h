@@ -44,13 +44,13 @@ struct job_kind {
 	int execs, gpu;
 };
 /*
- * {"kind","file","part"}; fds: the library. Or {"kind","files":[{"file","part"}...]}; fds:
- * theirs; what is said of number i is between {"begin": i} and {"took_ms": t}.
+ * {"kind","file","part"}; fds: the library. Or {"kind","files":[{"file","part"}...]};
+ * fds: theirs; what is said of number i is between {"begin": i} and {"took_ms": t}.
  */
 extern const struct job_kind job_identify;
-extern const struct job_kind job_probe;	   /* {"kind","stored","note","file"} */
-extern const struct job_kind job_bench;	   /* see measure.c */
-extern const struct job_kind job_devices;  /* {"kind","library","addresses"}; no fds */
+extern const struct job_kind job_probe;	  /* {"kind","stored","note","file"} */
+extern const struct job_kind job_bench;	  /* see measure.c */
+extern const struct job_kind job_devices; /* {"kind","library","addresses"}; no fds */
 /* {"kind","file","beside","signature","trusted","keys"}; fds: the library */
 extern const struct job_kind job_signature;
 extern const struct job_kind job_verify; /* see measure_verify.c */

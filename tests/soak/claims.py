@@ -33,7 +33,8 @@ def latency(quiet, loud):
     ratio = after["p99_ms"] / before["p99_ms"]
     yield Claim(
         "list, 99th percentile, ms",
-        f"{before['p99_ms']:.1f}, then {after['p99_ms']:.1f} ({count(after['count'])}): {ratio:.2f}",
+        f"{before['p99_ms']:.1f}, then {after['p99_ms']:.1f} "
+        f"({count(after['count'])}): {ratio:.2f}",
         f"<= {SLOWER_MOST}",
         ratio <= SLOWER_MOST,
     )

@@ -38,7 +38,7 @@ struct pool {
 	char probed[512];	 /* path that was probed last */
 	bool hold;		 /* probes do not end */
 	size_t cancelled;
-	size_t alone; /* probes that were to run alone */
+	size_t alone;		   /* probes that were to run alone */
 	void (*identifying)(void); /* while the copy is nobody else's; or NULL */
 };
 
@@ -246,8 +246,8 @@ static inline void start(void)
 {
 	static struct kp_trust trust;
 	trust = (struct kp_trust){geteuid(), KP_TRUST_NO_GROUP};
-	const struct pipeline_options options = {
-		plugin_dir, store_dir, cache_dir, platform, .system = serves_all, .trust = &trust, .any_files = any_files};
+	const struct pipeline_options options = {plugin_dir, store_dir, cache_dir,
+		platform, .system = serves_all, .trust = &trust, .any_files = any_files};
 	pipeline = pipeline_new(&loop, &workers, &options, done, NULL);
 	ck_assert_ptr_nonnull(pipeline);
 }
