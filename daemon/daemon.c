@@ -257,6 +257,7 @@ static int read_inputs(struct daemon *daemon, struct kp_diag *diag)
 	if (inputs_read(daemon->options, &daemon->families, &daemon->platform,
 		    &daemon->warnings, diag) < 0)
 		return -1;
+	inputs_look_at_signing(daemon->options, &daemon->warnings);
 	daemon->idl = idl_new(kp_interface_text, diag);
 	if (!daemon->idl)
 		return -1;

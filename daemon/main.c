@@ -51,6 +51,7 @@ static int check(const struct options *options)
 	struct kp_diag diag;
 
 	int result = inputs_read(options, &families, &platform, &warnings, &diag);
+	inputs_look_at_signing(options, &warnings);
 	bool is_right = result == 0 && warnings.count == 0;
 	inputs_look_for_dirs(options, &remarks);
 	complain_all(&warnings);

@@ -354,3 +354,39 @@ class Load(Case):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class Nowhere(Case):
+    """A policy or keys that a wrong letter takes from their directory are told."""
+
+    def test_a_policy_of_no_directory_of_manifests_is_a_warning_and_wrong_for_a_check(self):
+        layer = self.daemon.manifest_dirs[0]
+        for path in (layer + "x", layer[:-1], os.path.join(layer, "..", "layer0"), "/"):
+            with self.subTest(path=path):
+                self.policy(f"{path}=require")
+                done = self.daemon.run([*self.daemon.command(), "--check-config"])
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn("holds for no plugin", done.stderr)
+                self.daemon.start()
+                warnings = self.daemon.call("Status")["warnings"]
+                self.assertEqual([w["code"] for w in warnings], ["policy_of_no_layer"])
+                self.assertIn(path.rstrip("/") + "=require", warnings[0]["message"])
+                self.assertIn("[policy_of_no_layer]", self.daemon.log())
+                self.daemon.stop()
+
+    def test_a_policy_of_each_directory_of_manifests_is_none(self):
+        layers = self.daemon.manifest_dirs
+        self.policy("warn", f"{layers[0]}=require", f"{layers[1]}//=off")
+        done = self.daemon.run([*self.daemon.command(), "--check-config"])
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok\n", ""))
+        self.daemon.start()
+        self.assertEqual(self.daemon.call("Status")["warnings"], [])
+
+    def test_a_check_tells_that_the_directory_of_keys_is_not_there(self):
+        os.rmdir(self.keys)
+        for policy, said in (("require", True), ("warn", True), ("off", False)):
+            with self.subTest(policy=policy):
+                self.policy(policy)
+                done = self.daemon.run([*self.daemon.command(), "--check-config"])
+                self.assertEqual((done.returncode, done.stdout), (0, "ok\n"))
+                self.assertEqual(f"{self.keys}: No such file" in done.stderr, said)

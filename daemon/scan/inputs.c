@@ -122,10 +122,52 @@ static void look_for_dir(const char *what, const char *path, struct kp_diags *re
 	kp_diags_add(remarks, &diag);
 }
 
+static bool is_asked(const struct kp_signing *signing)
+{
+	for (size_t i = 0; i < signing->count; i++)
+		if (signing->rules[i].policy != KP_SIGNING_OFF)
+			return true;
+	return false;
+}
+
+/* Slashes at the end of a rule's directory are gone already. */
+static bool has_layer(const struct options *options, const char *dir)
+{
+	size_t length = strlen(dir);
+
+	for (size_t i = 0; i < options->n_manifest_dirs; i++) {
+		const char *layer = options->manifest_dirs[i];
+		if (strncmp(layer, dir, length) == 0 &&
+			strspn(layer + length, "/") == strlen(layer + length))
+			return true;
+	}
+	return false;
+}
+
+/* A policy that a wrong letter takes from its directory would be missed by nobody. */
+void inputs_look_at_signing(const struct options *options, struct kp_diags *warnings)
+{
+	const struct kp_signing *signing = &options->signing;
+	struct kp_diag diag;
+
+	for (size_t i = 0; i < signing->count; i++) {
+		const struct kp_signing_rule *rule = &signing->rules[i];
+		if (!rule->dir || has_layer(options, rule->dir))
+			continue;
+		kp_diag_set(&diag, "policy_of_no_layer", rule->dir,
+			"signatures: %s=%s holds for no plugin: %s is none of the "
+			"directories of manifests; write it as in manifest_dir",
+			rule->dir, kp_signing_policy_name(rule->policy), rule->dir);
+		kp_diags_add(warnings, &diag);
+	}
+}
+
 void inputs_look_for_dirs(const struct options *options, struct kp_diags *remarks)
 {
 	for (size_t i = 0; i < options->n_manifest_dirs && !options->has_usual_dirs; i++)
 		look_for_dir("manifests", options->manifest_dirs[i], remarks);
 	if (!options->has_usual_plugin_dir)
 		look_for_dir("plugins", options->plugin_dir, remarks);
+	if (is_asked(&options->signing))
+		look_for_dir("trusted keys", options->signing.trusted, remarks);
 }

@@ -30,9 +30,14 @@ const char *inputs_root(const struct options *options);
  */
 char *inputs_platform_key(const struct kp_platform *platform);
 
+/* Adds a warning (policy_of_no_layer) for each policy of signatures that is of nothing.
+ */
+void inputs_look_at_signing(const struct options *options, struct kp_diags *warnings);
+
 /*
  * Adds a remark (missing_directory) for each directory of manifests or libraries that
- * somebody named and that is not there: it may come later.
+ * somebody named and that is not there, and for that of keys where signatures are asked
+ * for: it may come later.
  */
 void inputs_look_for_dirs(const struct options *options, struct kp_diags *remarks);
 

@@ -169,6 +169,7 @@ static const char *const failed[] = {
 	"no_worker",
 	"not_installed",
 	"other_socket",
+	"policy_of_no_layer",
 	"protocol_error",
 	"refused_by_sandbox",
 	"sandbox_failed",
