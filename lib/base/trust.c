@@ -23,44 +23,45 @@ static bool has_only(char *const *members, const char *name)
 	return true;
 }
 
-/* Whoever shares the group as his first one is in no list of it. */
+/* Whoever shares the group as his first one is in no list of it. What cannot be read to
+ * its end may have one. */
 static bool is_shared(gid_t group, const char *name, char *buffer, size_t size)
 {
 	FILE *users = fopen("/etc/passwd", "re");
 	struct passwd entry, *found;
 	bool shared = false;
+	int error = 0;
 
-	while (users && !shared && fgetpwent_r(users, &entry, buffer, size, &found) == 0)
+	if (!users)
+		return true;
+	while (!shared && !(error = fgetpwent_r(users, &entry, buffer, size, &found)))
 		shared = entry.pw_gid == group && strcmp(entry.pw_name, name) != 0;
-	if (users)
-		(void)fclose(users);
-	return shared;
+	(void)fclose(users);
+	return shared || error != ENOENT;
 }
 
-static bool is_private(gid_t group, char *names, char *members, size_t size)
+static bool is_private(gid_t group, const struct passwd *user, char *buffer, size_t size)
 {
-	struct passwd user, *one;
 	struct group entry, *its;
 
-	return getpwuid_r(geteuid(), &user, names, size, &one) == 0 && one &&
-	       getgrgid_r(group, &entry, members, size, &its) == 0 && its &&
-	       strcmp(entry.gr_name, user.pw_name) == 0 &&
-	       has_only(entry.gr_mem, user.pw_name);
+	return getgrgid_r(group, &entry, buffer, size, &its) == 0 && its &&
+	       strcmp(entry.gr_name, user->pw_name) == 0 &&
+	       has_only(entry.gr_mem, user->pw_name) &&
+	       !is_shared(group, user->pw_name, buffer, size);
 }
 
 gid_t kp_trust_private_group(void)
 {
 	gid_t group = getegid();
 	char *names = malloc(NAMES_BYTES);
-	char *members = malloc(NAMES_BYTES);
-	struct passwd user, *one;
-	bool good = names && members && group != 0 &&
-		    is_private(group, names, members, NAMES_BYTES) &&
-		    getpwuid_r(geteuid(), &user, names, NAMES_BYTES, &one) == 0 && one &&
-		    !is_shared(group, user.pw_name, members, NAMES_BYTES);
+	char *others = malloc(NAMES_BYTES);
+	struct passwd entry, *user;
+	bool good = names && others && group != 0 &&
+		    getpwuid_r(geteuid(), &entry, names, NAMES_BYTES, &user) == 0 &&
+		    user && is_private(group, user, others, NAMES_BYTES);
 
 	free(names);
-	free(members);
+	free(others);
 	return good ? group : KP_TRUST_NO_GROUP;
 }
 
