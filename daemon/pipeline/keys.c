@@ -89,8 +89,7 @@ static int tell_too_many(const struct reading *reading, const char *first, int c
 
 	(void)snprintf(said, sizeof(said),
 		"%d files of keys are in %s, and %d are the most: %.200s and those "
-		"behind "
-		"it are not used",
+		"behind it are not used",
 		count, reading->dir, KEYS_MOST, first);
 	return note(reading, "too_many_keys", reading->dir, said);
 }
@@ -125,11 +124,12 @@ int keys_read(const char *dir, const struct kp_trust *trust, json_t *keys,
 {
 	const struct reading reading = {dir, trust, keys, warnings, trace_of};
 	struct dirent **items = NULL;
+
+	/* Before it is read: what changes meanwhile has another stamp. */
+	if (trace(&reading, dir) < 0)
+		return -1;
 	int count = scandir(dir, &items, is_key, by_bytes);
 	int failed = count < 0 ? tell_unread(&reading) : 0;
-
-	if (!failed)
-		failed = trace(&reading, dir);
 	for (int i = 0; i < count; i++) {
 		if (!failed && i < KEYS_MOST)
 			failed = read_key(&reading, items[i]->d_name);
@@ -153,10 +153,7 @@ static bool is_required(const struct kp_signing *signing)
 
 static int print(const struct kp_signing *signing, const json_t *keys, FILE *out)
 {
-	for (size_t i = 0; i < signing->count; i++)
-		fprintf(out, "%s=%s\n",
-			signing->rules[i].dir ? signing->rules[i].dir : "",
-			kp_signing_policy_name(signing->rules[i].policy));
+	kp_signing_print(signing, out);
 	return json_dumpf(keys, out, JSON_COMPACT | JSON_SORT_KEYS);
 }
 

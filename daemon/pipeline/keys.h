@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "daemon/scan/stamp.h"
-#include "lib/plugin/signing.h"
 #include "daemon/store/digest.h"
+#include "lib/plugin/signing.h"
 
 struct kp_trust;
 

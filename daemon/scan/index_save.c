@@ -84,11 +84,7 @@ static bool print_key(const struct daemon *daemon, FILE *out)
 	fprintf(out, "%s\n%s\n%s\n", options->plugin_dir, options->state_dir,
 		daemon->platform_text);
 	fprintf(out, "%d %d\n", daemon->confinement.filter, daemon->confinement.landlock);
-	for (size_t i = 0; i < options->signing.count; i++)
-		fprintf(out, "%s=%s\n",
-			options->signing.rules[i].dir ? options->signing.rules[i].dir
-						      : "",
-			kp_signing_policy_name(options->signing.rules[i].policy));
+	kp_signing_print(&options->signing, out);
 	fprintf(out, "%s\n", options->signing.trusted);
 	print_stamp(out, options->worker);
 	print_families(out, options->families_dir);

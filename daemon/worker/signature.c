@@ -10,11 +10,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "daemon/pipeline/keys.h"
 #include "daemon/worker/minisign.h"
 #include "daemon/worker/report.h"
 #include "lib/base/json.h"
-
-enum { KEYS_MOST = 256 };
 
 /* Of a directory of keys, those that are some. */
 struct keys {

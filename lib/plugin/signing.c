@@ -56,6 +56,14 @@ int kp_signing_add(struct kp_signing *signing, const char *text)
 	return 0;
 }
 
+void kp_signing_print(const struct kp_signing *signing, FILE *out)
+{
+	for (size_t i = 0; i < signing->count; i++)
+		(void)fprintf(out, "%s=%s\n",
+			signing->rules[i].dir ? signing->rules[i].dir : "",
+			names[signing->rules[i].policy]);
+}
+
 void kp_signing_finish(struct kp_signing *signing)
 {
 	for (size_t i = 0; i < signing->count; i++)

@@ -7,6 +7,7 @@
 #define KP_LIB_SIGNING_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 enum kp_signing_policy { KP_SIGNING_OFF, KP_SIGNING_WARN, KP_SIGNING_REQUIRE };
 
@@ -26,6 +27,8 @@ struct kp_signing {
  */
 int kp_signing_add(struct kp_signing *signing, const char *text)
 	__attribute__((warn_unused_result));
+/* The rules, DIR=POLICY a line, for whoever sees by a digest that they have changed. */
+void kp_signing_print(const struct kp_signing *signing, FILE *out);
 /* Of the rules. */
 void kp_signing_finish(struct kp_signing *signing);
 
