@@ -144,13 +144,15 @@ static bool can_be_asked(pid_t worker)
 static void end_worker(struct keeper *keeper, pid_t worker)
 {
 	if (!keeper->asked_ms && getppid() == keeper->launcher && can_be_asked(worker) &&
-		kill(worker, BACKTRACE_ASKED) == 0)
+		kill(worker, BACKTRACE_ASKED) == 0) {
 		keeper->asked_ms = kp_clock_ms();
-	else
-		kill_worker(worker);
+		return;
+	}
+	kill_worker(worker);
+	keeper->asked_ms = 0;
 }
 
-/* Until the answer must be there; -1: nothing was asked. */
+/* Until the answer must be there; -1: none is waited for. */
 static int patience(const struct keeper *keeper)
 {
 	int64_t left = keeper->asked_ms + ANSWER_MS - kp_clock_ms();
