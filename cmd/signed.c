@@ -70,6 +70,18 @@ static char *absolute(const char *path)
 	return asprintf(&whole, "%s/%s", here, path) < 0 ? NULL : whole;
 }
 
+static int add_policy(const char *policy, struct signed_wish *wish, struct kp_diag *diag)
+{
+	int result = kp_signing_add(&wish->signing, policy);
+
+	if (result == 0)
+		return 0;
+	return kp_diag_set(diag, "usage", "signatures", "--signatures %.200s: %s", policy,
+		result == -1 ? "off, warn or require expected, or one of them behind an "
+			       "absolute directory and ="
+			     : "there are more than 64, or memory is exhausted");
+}
+
 static int take_options(
 	const struct arguments *arguments, struct signed_wish *wish, struct kp_diag *diag)
 {
@@ -80,11 +92,8 @@ static int take_options(
 	if (arguments_has(arguments, "signatures"))
 		kp_signing_finish(&wish->signing);
 	while ((policy = arguments_next(arguments, "signatures", &at)))
-		if (kp_signing_add(&wish->signing, policy) < 0)
-			return kp_diag_set(diag, "usage", "signatures",
-				"--signatures %.200s: off, warn or require expected, or "
-				"one of them behind an absolute directory and =",
-				policy);
+		if (add_policy(policy, wish, diag) < 0)
+			return -1;
 	if (!keys)
 		return 0;
 	free(wish->keys);

@@ -145,6 +145,12 @@ class Signed(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("off, warn or require", done.stderr)
 
+    def test_more_policies_than_are_kept_are_told_as_such(self):
+        many = [f"--signatures=/d{i}=warn" for i in range(65)]
+        done = call("check", *many, self.library)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("more than 64", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
