@@ -45,9 +45,9 @@ struct mark *marks_find(struct marks *marks, const char *key)
 {
 	struct mark *mark;
 
-	TAILQ_FOREACH(mark, marks, link)
-	if (strcmp(mark->key, key) == 0)
-		return mark;
+	TAILQ_FOREACH (mark, marks, link)
+		if (strcmp(mark->key, key) == 0)
+			return mark;
 	return NULL;
 }
 
@@ -57,8 +57,7 @@ static void make_room(struct marks *marks)
 	struct mark *mark, *oldest = NULL;
 	size_t count = 0;
 
-	TAILQ_FOREACH(mark, marks, link)
-	{
+	TAILQ_FOREACH (mark, marks, link) {
 		count++;
 		if (!oldest && mark->users == 0)
 			oldest = mark;
@@ -149,8 +148,7 @@ static json_t *list_json(const struct marks *marks, bool at_rest)
 	const struct mark *mark;
 	json_t *list = json_array();
 
-	TAILQ_FOREACH(mark, marks, link)
-	{
+	TAILQ_FOREACH (mark, marks, link) {
 		bool is_alone = mark->state == MARK_ALONE;
 		if (!list || (at_rest && mark->state == MARK_PROBING))
 			continue;

@@ -177,8 +177,8 @@ static size_t count_long(const struct pool *pool)
 	const struct pool_job *job;
 	size_t count = 0;
 
-	TAILQ_FOREACH(job, &pool->active, link)
-	count += now - job->began_ms >= LONG_MS;
+	TAILQ_FOREACH (job, &pool->active, link)
+		count += now - job->began_ms >= LONG_MS;
 	return count < LONG_MOST ? count : LONG_MOST;
 }
 

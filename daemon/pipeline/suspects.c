@@ -317,9 +317,9 @@ void suspects_quarantined(const struct suspects *suspects,
 
 	if (!suspects)
 		return;
-	TAILQ_FOREACH(mark, &suspects->marks, link)
-	if (mark->state == MARK_QUARANTINED)
-		found(context, mark);
+	TAILQ_FOREACH (mark, &suspects->marks, link)
+		if (mark->state == MARK_QUARANTINED)
+			found(context, mark);
 }
 
 /* ---- life ------------------------------------------------------------------------ */

@@ -54,8 +54,7 @@ static void keep_and_read(struct marks *marks)
 
 	target_claim(text != NULL);
 	target_claim(marks_read(&again, text, strlen(text), boot, &diag) == 0);
-	TAILQ_FOREACH(mark, marks, link)
-	{
+	TAILQ_FOREACH (mark, marks, link) {
 		const struct mark *same = marks_find(&again, mark->key);
 		say(mark);
 		target_claim(same != NULL);
