@@ -11,10 +11,10 @@
 #include "cmd/field.h"
 #include "cmd/grid.h"
 #include "cmd/identify.h"
-#include "cmd/signed.h"
 #include "cmd/name.h"
 #include "cmd/rolled.h"
 #include "cmd/session.h"
+#include "cmd/signed.h"
 #include "lib/base/text.h"
 #include "lib/base/json.h"
 

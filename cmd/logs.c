@@ -76,9 +76,8 @@ const struct command logs_command = {
 	.summary = "Show the last failures of a plugin",
 	.help = "What failed, in which stage, how the worker ended, the end of what it "
 		"printed, where it was when a signal ended it or its time was up, and "
-		"the digest of the "
-		"library. The last 8 since plugind's start; what works again keeps them. "
-		"What goes wrong in a kernel's run, `pluginctl verify` and `bench` tell "
-		"themselves.",
+		"the digest of the library. The last 8 since plugind's start; what works "
+		"again keeps them. What goes wrong in a kernel's run, `pluginctl verify` "
+		"and `bench` tell themselves.",
 	.run = run,
 };

@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 #include "daemon/log.h"
-#include "lib/plugin/signing.h"
 #include "lib/base/diag.h"
+#include "lib/plugin/signing.h"
 
 /* sun_path with its NUL has 108 bytes on Linux. */
 enum { SOCKET_PATH_MOST = 107 };

@@ -12,10 +12,10 @@
 
 #include "daemon/pipeline/pool.h"
 #include "daemon/scan/stale.h"
-#include "lib/plugin/signing.h"
 #include "daemon/scan/stamp.h"
 #include "lib/platform/confinement.h"
 #include "lib/plugin/manifest.h"
+#include "lib/plugin/signing.h"
 #include "lib/plugin/verdict.h"
 
 struct kp_trust;

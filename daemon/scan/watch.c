@@ -257,8 +257,7 @@ struct watch *watch_new(uv_loop_t *loop, void (*changed)(void *context), void *c
 	if (error < 0) {
 		kp_diag_set(diag, "no_watch", NULL,
 			"cannot watch directories (%s); changes are noticed by the looks "
-			"of "
-			"--rescan-s only",
+			"of --rescan-s only",
 			uv_strerror(error));
 		kp_file_close(&watch->fd);
 		free(watch);

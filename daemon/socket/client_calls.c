@@ -77,14 +77,19 @@ static void run_method(struct client *client, struct call *call,
 }
 
 /* Who reads the reply sees them closed. */
-static void refuse_fds(struct client *client, struct wire_fds *fds, const char *which)
+static void refuse_fds(struct client *client, struct wire_fds *fds)
 {
 	struct kp_diag diag;
 
 	wire_fds_close(fds);
-	kp_diag_set(&diag, "unexpected_descriptor", NULL,
-		"%s came with this call, which takes %s", which,
-		strcmp(which, "a file descriptor") == 0 ? "none" : "no such number");
+	if (fds->excess)
+		kp_diag_set(&diag, "unexpected_descriptor", NULL,
+			"more than %d file descriptors came with this call, which takes "
+			"no such number",
+			WIRE_FDS);
+	else
+		kp_diag_set(&diag, "unexpected_descriptor", NULL,
+			"a file descriptor came with this call, which takes none");
 	client_refuse(client, &diag);
 }
 
@@ -102,7 +107,7 @@ static void serve(
 		return;
 	}
 	if (fds->count > 0 && !method_takes_files(message.method)) {
-		refuse_fds(client, fds, "a file descriptor");
+		refuse_fds(client, fds);
 		kp_call_message_finish(&message);
 		return;
 	}
@@ -130,7 +135,7 @@ static void start_call(struct client *client, const char *text, size_t size)
 			KP_MESSAGE_BYTES);
 		client_refuse(client, &diag);
 	} else if (fds.excess) {
-		refuse_fds(client, &fds, "more than 4 file descriptors");
+		refuse_fds(client, &fds);
 	} else {
 		serve(client, text, size, &fds);
 	}

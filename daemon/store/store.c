@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Entries of the store: opening, checking, marks of this boot. */
-#include "daemon/store/seal.h"
 #include "daemon/store/store.h"
 
 #include <dirent.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/store/boot.h"
+#include "daemon/store/seal.h"
 #include "daemon/store/store_entry.h"
 #include "daemon/store/tree.h"
 #include "lib/base/file.h"

@@ -244,8 +244,7 @@ static void lose_device(
 	if (rung)
 		kp_report(site->handle, "error", rung->name, site->label,
 			"it told that its device is lost: whichever kernel has broken "
-			"it, none "
-			"is called for it any more in this process",
+			"it, none is called for it any more in this process",
 			json_pack("{s:i, s:s}", "status", KP_DEVICE_LOST, "device",
 				site->device->wanted));
 	kp_handle_touch(site->handle, NULL);

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/base/json.h"
 #include "lib/base/owned.h"
 #include "lib/base/trust.h"
-#include "lib/base/json.h"
 #include "lib/table/table_layout.h"
 #include "lib/table/table_read.h"
 

@@ -7,13 +7,7 @@
 #include <string.h>
 
 #include "lib/base/owned.h"
-
-static bool ends_with(const char *words, const char *end)
-{
-	size_t length = strlen(words), n = strlen(end);
-
-	return length >= n && strcmp(words + length - n, end) == 0;
-}
+#include "lib/base/text.h"
 
 /* "FILE: cannot create shared object descriptor: Cannot allocate memory", and its kin. */
 static bool is_starved(const char *words)
@@ -23,7 +17,7 @@ static bool is_starved(const char *words)
 
 	if (strncmp(words, "out of memory", strlen("out of memory")) == 0)
 		return true;
-	if (!ends_with(words, ": Cannot allocate memory"))
+	if (!kp_text_ends_with(words, ": Cannot allocate memory"))
 		return false;
 	for (size_t i = 0; i < KP_COUNT(verbs); i++)
 		if (strstr(words, verbs[i]))
