@@ -9,6 +9,7 @@
 
 #include "cmd/field.h"
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 
 enum { STEP_MS = 20 };
 
@@ -79,11 +80,7 @@ void holds_put(const struct session *session, const json_t *reply)
 
 static bool concerns(const json_t *hold, const char *name)
 {
-	const char *kernel = field_text(hold, "kernel", "");
-	size_t n = name ? strlen(name) : 0;
-
-	return !name ||
-	       (strncmp(kernel, name, n) == 0 && (kernel[n] == '\0' || kernel[n] == '/'));
+	return !name || kp_text_is_below(field_text(hold, "kernel", ""), name);
 }
 
 /* The first client that holds it, or NULL. */

@@ -277,6 +277,17 @@ START_TEST(stem_is_the_name_without_directory_and_end)
 }
 END_TEST
 
+START_TEST(below_a_name_is_the_name_itself_and_what_follows_a_slash)
+{
+	ck_assert(kp_text_is_below("a", "a"));
+	ck_assert(kp_text_is_below("a/kernel", "a"));
+	ck_assert(kp_text_is_below("a/kernel", "a/kernel"));
+	ck_assert(!kp_text_is_below("ab/kernel", "a"));
+	ck_assert(!kp_text_is_below("a", "a/kernel"));
+	ck_assert(!kp_text_is_below("", "a"));
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("text");
@@ -299,6 +310,7 @@ int main(void)
 	tcase_add_test(tcase, an_offer_of_too_many_ends_at_a_whole_name);
 	tcase_add_loop_test(tcase, stem_is_the_name_without_directory_and_end, 0,
 		sizeof(files) / sizeof(files[0]));
+	tcase_add_test(tcase, below_a_name_is_the_name_itself_and_what_follows_a_slash);
 	Suite *suite = suite_create("text");
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

@@ -7,6 +7,7 @@
 #include "daemon/application/control.h"
 #include "daemon/daemon.h"
 #include "lib/base/json.h"
+#include "lib/base/text.h"
 #include "lib/host/control.h"
 #include "lib/table/table_read.h"
 
@@ -40,10 +41,7 @@ static json_int_t bounded(uint64_t value)
 
 static bool concerns(const char *kernel, const char *name)
 {
-	size_t n = name ? strlen(name) : 0;
-
-	return !name ||
-	       (strncmp(kernel, name, n) == 0 && (kernel[n] == '\0' || kernel[n] == '/'));
+	return !name || kp_text_is_below(kernel, name);
 }
 
 /* *off is set where one of them must not run. */

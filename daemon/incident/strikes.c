@@ -9,6 +9,7 @@
 
 #include "lib/base/crowd.h"
 #include "lib/base/json.h"
+#include "lib/base/text.h"
 #include "lib/table/table_read.h"
 
 enum { SHA256_TEXT = 65, ROOM_FIRST = 16 };
@@ -132,21 +133,13 @@ size_t strikes_add(struct strikes *strikes, const char *kernel, const char *sha2
 	return n;
 }
 
-/* "plugin/kernel", or the plugin of it. */
-static bool is_of(const char *kernel, const char *name)
-{
-	size_t n = strlen(name);
-
-	return strncmp(kernel, name, n) == 0 && (kernel[n] == '\0' || kernel[n] == '/');
-}
-
 size_t strikes_forget(struct strikes *strikes, const char *name, int64_t who, int all)
 {
 	size_t before = strikes->count;
 
 	for (size_t i = strikes->count; i-- > 0;)
 		if ((all || strikes->items[i].who == who) &&
-			is_of(strikes->items[i].kernel, name))
+			kp_text_is_below(strikes->items[i].kernel, name))
 			take_out(strikes, i);
 	return before - strikes->count;
 }

@@ -183,6 +183,13 @@ bool kp_text_ends_with(const char *text, const char *end)
 	return length > tail && memcmp(text + length - tail, end, tail) == 0;
 }
 
+bool kp_text_is_below(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(text, name, n) == 0 && (text[n] == '\0' || text[n] == '/');
+}
+
 const char *kp_text_stem(const char *path, const char *end, size_t *length)
 {
 	const char *slash = strrchr(path, '/');

@@ -27,6 +27,8 @@ size_t kp_text_add(char *text, size_t size, size_t used, const char *format, ...
 
 /* Does it end so, with something before it? */
 bool kp_text_ends_with(const char *text, const char *end);
+/* Is it `name`, or below it: of the plugin a, "a" and "a/kernel" are. */
+bool kp_text_is_below(const char *text, const char *name);
 /*
  * What a file is called without its directory and this end: where in `path` it begins,
  * and its length.

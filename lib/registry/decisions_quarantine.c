@@ -7,6 +7,7 @@
 
 #include "lib/base/crowd.h"
 #include "lib/base/sorted.h"
+#include "lib/base/text.h"
 #include "lib/registry/decisions_kind.h"
 
 enum { KEY_BYTES = 24 };
@@ -102,13 +103,6 @@ int kp_decisions_quarantine(
 	return 0;
 }
 
-static bool is_of(const char *kernel, const char *name)
-{
-	size_t n = strlen(name);
-
-	return strncmp(kernel, name, n) == 0 && (kernel[n] == '\0' || kernel[n] == '/');
-}
-
 size_t kp_decisions_retry(
 	struct kp_decisions *decisions, const char *name, int64_t who, bool all)
 {
@@ -116,7 +110,7 @@ size_t kp_decisions_retry(
 
 	for (size_t i = before; i-- > 0;)
 		if ((all || decisions->quarantined[i].who == who) &&
-			is_of(decisions->quarantined[i].kernel, name))
+			kp_text_is_below(decisions->quarantined[i].kernel, name))
 			take_out(decisions, i);
 	return before - decisions->n_quarantined;
 }
@@ -151,7 +145,7 @@ bool kp_decisions_is_quarantined(
 {
 	for (size_t i = 0; i < decisions->n_quarantined; i++)
 		if (decisions->quarantined[i].who == who &&
-			is_of(decisions->quarantined[i].kernel, name))
+			kp_text_is_below(decisions->quarantined[i].kernel, name))
 			return true;
 	return false;
 }
