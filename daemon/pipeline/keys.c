@@ -176,11 +176,11 @@ static int digest(
 /* Of the link where one leads there, and of what it leads to. */
 static void take_newest(const char *path, struct timespec *newest)
 {
-	struct stat st[2];
+	struct stat st;
 
 	for (int i = 0; i < 2; i++) {
-		const struct timespec *then = &st[i].st_ctim;
-		if ((i ? stat(path, &st[i]) : lstat(path, &st[i])) == 0 &&
+		const struct timespec *then = &st.st_ctim;
+		if ((i ? stat(path, &st) : lstat(path, &st)) == 0 &&
 			(then->tv_sec > newest->tv_sec ||
 				(then->tv_sec == newest->tv_sec &&
 					then->tv_nsec > newest->tv_nsec)))

@@ -404,21 +404,12 @@ static int set_places(struct scan *scan)
 struct scan *scan_new(struct daemon *daemon, struct kp_diag *diag)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
-	if (!scan) {
-		kp_diag_no_memory(diag);
-		return NULL;
-	}
-	scan->daemon = daemon;
-	if (set_places(scan) < 0) {
-		free(scan->dirs);
-		free(scan);
-		kp_diag_no_memory(diag);
-		return NULL;
-	}
-	scan->attempts = json_object();
-	scan->wanting = json_object();
-	if (news_init(&scan->news) < 0 || modified_init(&scan->modified) < 0 ||
-		!scan->attempts || !scan->wanting) {
+	if (scan)
+		*scan = (struct scan){.daemon = daemon,
+			.attempts = json_object(),
+			.wanting = json_object()};
+	if (!scan || !scan->attempts || !scan->wanting || set_places(scan) < 0 ||
+		news_init(&scan->news) < 0 || modified_init(&scan->modified) < 0) {
 		scan_free(scan);
 		kp_diag_no_memory(diag);
 		return NULL;

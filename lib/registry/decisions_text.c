@@ -209,7 +209,7 @@ static size_t bound(const struct kp_decisions *decisions)
 	for (size_t i = 0; i < decisions->n_rollbacks; i++) {
 		const struct kp_rollback *item = &decisions->rollbacks[i];
 		size += most(item->plugin) + most(item->entry) + most(item->reason) +
-			2 * ENTRY_BYTES;
+			(size_t)2 * ENTRY_BYTES;
 	}
 	for (size_t i = 0; i < decisions->n_enabled; i++)
 		size += most(decisions->enabled[i]) + ENTRY_BYTES;

@@ -79,7 +79,8 @@ static struct choice choose(const struct operands *t, int64_t group)
 {
 	struct choice choice = {ANY, ANY_WIDTH, group > 1 ? 2 : 1};
 	int64_t d = extent(t, 'd');
-	int64_t width = d <= LANES * 2 ? 2 : d <= LANES * 4 ? 4 : 8;
+	int64_t lanes = LANES;
+	int64_t width = d <= lanes * 2 ? 2 : d <= lanes * 4 ? 4 : 8;
 	unsigned step = 0;
 
 	if (!fits(t, width)) {
@@ -287,7 +288,7 @@ static int run(const struct kp_call *call)
 		return KP_INVALID;
 	status = check(call, &t);
 	if (status != KP_OK || extent(&t, 'b') == 0 || extent(&t, 'h') == 0 ||
-		extent(&t, 'd') == 0)
+		extent(&t, 'g') == 0 || extent(&t, 'd') == 0)
 		return status;
 	struct choice choice = choose(&t, extent(&t, 'h') / extent(&t, 'g'));
 

@@ -37,7 +37,7 @@ static bool suits_warp(const struct module *module, int64_t rows, int64_t vector
 {
 	if (vectors <= WARP_EASY)
 		return true;
-	return vectors <= WARP * CUDA_WARP_KEPT &&
+	return vectors <= (int64_t)WARP * CUDA_WARP_KEPT &&
 	       rows >= (int64_t)module->processors * WARPS_OF_PROCESSOR;
 }
 

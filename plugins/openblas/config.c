@@ -71,7 +71,8 @@ static int read_member(const char **text, struct config *config, struct kp_error
 
 	if (status != KP_OK)
 		return status;
-	if (length != (int)strlen("threads") || memcmp(key, "threads", strlen("threads")))
+	if (length != (int)strlen("threads") ||
+		memcmp(key, "threads", strlen("threads")) != 0)
 		return failure(error, KP_INVALID,
 			"config: unknown key \"%.*s\"; the key is \"threads\"", length,
 			key);

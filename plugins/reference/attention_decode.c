@@ -86,6 +86,7 @@ static void attend(const struct head *head)
 	struct row out = vector(head->t[OUT], head->sequence, head->head);
 
 	for (int64_t e = 0; e < head->d; e++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): d is 0 then */
 		head->sums[e] = 0;
 	for (int64_t i = head->first; i < head->end; i++) {
 		struct row value = cached(head, head->t[V_PAGES], i);
