@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -174,11 +175,17 @@ def wait_until(condition, what, timeout=PATIENCE_S):
         time.sleep(0.01)
 
 
+def open_way(*places):
+    """Everybody may go through; whatever else holds for them, stays."""
+    for place in places:
+        mode = stat.S_IMODE(os.stat(place).st_mode)
+        if mode & 0o011 != 0o011:
+            os.chmod(place, mode | 0o011)
+
+
 def let_in(daemon):
     """Lets other users come to its socket."""
-    above = os.path.dirname(daemon.place)
-    for path in (daemon.place, above):
-        os.chmod(path, os.stat(path).st_mode | 0o011)
+    open_way(daemon.place, os.path.dirname(daemon.place))
 
 
 def children(pid):
@@ -262,8 +269,7 @@ class Daemon:
         for path in [*self.manifest_dirs, self.plugin_dir]:
             os.mkdir(path)
         if user is not None:
-            above = os.path.dirname(self.place)
-            os.chmod(above, os.stat(above).st_mode | 0o011)
+            open_way(os.path.dirname(self.place))
             for path in [self.place, *self.manifest_dirs, self.plugin_dir]:
                 os.chown(path, user, user)
         self.families = families or os.path.join(BUILD, "families")

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import HANG, PATIENCE_S, Daemon, children, is_alive, kernel, wait_until, write
+from harness import HANG, PATIENCE_S, Daemon, children, is_alive, kernel, let_in, wait_until, write
 from varlink import VarlinkError
 
 PLUGIND = 0  # index of the program in Daemon.command()
@@ -346,7 +346,7 @@ class Socket(Case):
         )
         daemon = self.stopped()
         program = os.path.join(os.path.dirname(daemon.command()[PLUGIND]), "pluginctl")
-        os.chmod(os.path.dirname(daemon.place), 0o711)
+        let_in(daemon)
         for system, arguments, status in [
             (True, ["list"], 0),
             (True, ["disable", "a"], 4),

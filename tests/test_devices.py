@@ -15,7 +15,7 @@ from gpus import (
     put,
     remove_gpu,
 )
-from harness import children, kernel, wait_until
+from harness import children, kernel, let_in, wait_until
 from varlink import VarlinkError
 
 GIB = 1 << 30
@@ -294,7 +294,7 @@ class TheDaemonItself(unittest.TestCase):
         if os.geteuid() != 0:
             self.skipTest("only root can become another user")
         with machine(1) as root, gpu_daemon(root, "h200 1", system=True) as daemon:
-            os.chmod(os.path.dirname(daemon.place), 0o711)
+            let_in(daemon)
             daemon.settle()
             pid = os.fork()
             if pid == 0:

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import unittest
 
-from harness import Daemon, wait_until
+from harness import Daemon, let_in, wait_until
 from varlink import Client, VarlinkError
 
 MANAGER = "org.kplug.Manager"
@@ -178,7 +178,7 @@ class Protocol(unittest.TestCase):
     def test_another_user_with_hundreds_of_connections_locks_nobody_out(self):
         daemon = Daemon(system=True)
         self.addCleanup(daemon.close)
-        os.chmod(os.path.dirname(daemon.place), 0o711)
+        let_in(daemon)
         daemon.add("a")
         daemon.settle()
         for uid in range(65500, 65506):

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from crashing import ABORT, GOOD, ILL, SEGV, add_kernels, crasher, incidents, run, start
-from harness import BUILD, Daemon, as_another_user, wait_until
+from harness import BUILD, Daemon, as_another_user, let_in, open_way, wait_until
 from varlink import VarlinkError
 
 OPERATION = "elementwise/square"
@@ -234,8 +234,8 @@ class Quarantine(unittest.TestCase):
     @as_another_user
     def test_another_users_crashes_count_for_that_user_alone(self):
         daemon = self.daemon("--strikes", "2", system=True)
-        for path in (os.path.dirname(daemon.place), os.path.dirname(crasher()), daemon.place):
-            os.chmod(path, 0o755)
+        let_in(daemon)
+        open_way(os.path.dirname(crasher()))
         self.runs_until(daemon, lambda: self.crash(daemon, 2, user=NOBODY), user=NOBODY)
         found = incidents(daemon)
         self.assertEqual({i["uid"] for i in found}, {NOBODY})

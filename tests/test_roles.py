@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import ROOT, Daemon, wait_until
+from harness import ROOT, Daemon, let_in, wait_until
 from varlink import Interface
 
 MANAGER = "org.kplug.Manager"
@@ -140,7 +140,7 @@ class Group(unittest.TestCase):
             for name in [*names, *files]:
                 os.chown(os.path.join(place, name), OWN, OWN)
         os.chown(daemon.place, OWN, OWN)
-        os.chmod(os.path.dirname(daemon.place), 0o755)
+        let_in(daemon)
         as_own = ["setpriv", f"--reuid={OWN}", f"--regid={OWN}", "--clear-groups"]
         daemon.spawn(self.mounted(*as_own, *daemon.command()))
         wait_until(daemon.is_ready, "plugind's socket")
