@@ -199,6 +199,14 @@ static int offer_kinds(struct session *session, const struct typed *typed)
 	return KP_EXIT_OK;
 }
 
+static int offer_policies(struct session *session, const struct typed *typed)
+{
+	static const char *const names[] = {"off", "warn", "require"};
+
+	offer_list(session, typed, names, KP_COUNT(names));
+	return KP_EXIT_OK;
+}
+
 static int offer_files(struct session *session, const struct typed *typed)
 {
 	(void)typed;
@@ -255,6 +263,7 @@ static const struct {
 	{NULL, "[FAMILY[/MODE]]", offer_both},
 	{NULL, "STATE", offer_states},
 	{NULL, "KIND", offer_kinds},
+	{NULL, "[DIR=]POLICY", offer_policies},
 	{NULL, "[COMMAND]", offer_commands},
 	{NULL, "[DEVICE]", offer_devices},
 	{NULL, "ID", offer_devices},

@@ -34,9 +34,11 @@ static uid_t owner_of(const struct doctor *doctor)
 /* plugind loads nothing that others may change. */
 static void check_trust(struct doctor *doctor, const char *path)
 {
-	const struct kp_trust trust = {owner_of(doctor),
-		doctor->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
+	struct kp_trust trust;
 	struct kp_diag diag;
+
+	kp_trust_ask(&trust, doctor->system);
+	trust.owner = owner_of(doctor);
 	if (kp_trust_path(&trust, path, &diag) < 0 && kp_trust_is_code(diag.code))
 		kp_lint_add_as(&doctor->lint, KP_SEVERITY_WARNING, path, &diag);
 }

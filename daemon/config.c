@@ -120,15 +120,18 @@ static int open_file(const char *path, const struct kp_trust *trust, struct kp_d
 static int check_way(
 	const struct options *options, const char *path, struct kp_diag *diag)
 {
-	const struct kp_trust trust = {geteuid(), KP_TRUST_NO_GROUP};
+	struct kp_trust trust;
 
-	return options->system ? kp_trust_path(&trust, path, diag) : 0;
+	if (!options->system)
+		return 0;
+	kp_trust_ask(&trust, true);
+	return kp_trust_path(&trust, path, diag);
 }
 
 static int read_file(struct options *options, const char *path, struct kp_diag *diag)
 {
-	const struct kp_trust trust = {geteuid(),
-		options->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
+	struct kp_trust trust;
+	kp_trust_ask(&trust, options->system);
 	owned_fd fd = open_file(path, &trust, diag);
 	char *text = NULL;
 	size_t size = 0;

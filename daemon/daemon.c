@@ -405,8 +405,7 @@ int daemon_start(
 {
 	*daemon = (struct daemon){.options = options};
 	log_init(&daemon->log, options->log_level, STDERR_FILENO);
-	daemon->trust = (struct kp_trust){geteuid(),
-		options->system ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
+	kp_trust_ask(&daemon->trust, options->system);
 	(void)umask(options->system ? 0022 : 0077);
 	if (uv_loop_init(&daemon->loop) < 0)
 		return kp_diag_no_memory(diag);

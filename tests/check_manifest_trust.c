@@ -53,7 +53,7 @@ static void put(int layer, const char *file, mode_t mode)
 
 static void read_all(struct kp_manifests *manifests)
 {
-	const struct kp_trust trust = {geteuid(), KP_TRUST_NO_GROUP};
+	const struct kp_trust trust = {.owner = geteuid(), .group = KP_TRUST_NO_GROUP};
 	struct kp_diag diag;
 	ck_assert_int_eq(kp_manifests_read_trusted(dirs, 2, &trust, manifests, &diag), 0);
 }

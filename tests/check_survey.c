@@ -181,7 +181,7 @@ static const struct {
 
 START_TEST(t14_who_may_write_on_the_way_to_a_layer_is_noticed)
 {
-	const struct kp_trust trust = {geteuid(), KP_TRUST_NO_GROUP};
+	const struct kp_trust trust = {.owner = geteuid(), .group = KP_TRUST_NO_GROUP};
 	places.trust = &trust;
 	uint64_t before = survey_stamp(&places);
 	ck_assert_int_eq(chmod(_i == 0 ? place : layer, 0777), 0);

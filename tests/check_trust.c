@@ -66,7 +66,7 @@ END_TEST
 
 START_TEST(t14_another_group_may_not_write)
 {
-	struct kp_trust others = {geteuid(), OWN_GROUP};
+	struct kp_trust others = {.owner = geteuid(), .group = OWN_GROUP};
 
 	put("x", 0664);
 	ck_assert_int_eq(kp_trust_path(&others, at("x"), &diag), -1);
@@ -209,6 +209,88 @@ START_TEST(the_own_group_is_one_of_the_users_name_that_nobody_shares)
 }
 END_TEST
 
+/* ---- the program --------------------------------------------------------------------
+ */
+
+START_TEST(t14_whose_the_program_is_and_where_is_known)
+{
+	struct kp_trust asked;
+	struct stat st;
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	ck_assert_int_gt(n, 0);
+	path[n] = '\0';
+	kp_trust_ask(&asked, true);
+	ck_assert_uint_eq(asked.owner, geteuid());
+	ck_assert(asked.group == KP_TRUST_NO_GROUP);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert(kp_trust_is_owner(&asked, st.st_uid));
+	ck_assert(!kp_trust_is_above(&asked, &st));
+	for (char *slash; (slash = strrchr(path, '/')) != path;) {
+		*slash = '\0';
+		ck_assert_int_eq(stat(path, &st), 0);
+		ck_assert_msg(kp_trust_is_above(&asked, &st), "%s", path);
+	}
+	ck_assert_int_eq(stat("/", &st), 0);
+	ck_assert(kp_trust_is_above(&asked, &st));
+	ck_assert_int_eq(fstat(dir, &st), 0);
+	ck_assert(!kp_trust_is_above(&asked, &st));
+}
+END_TEST
+
+static void is_right_to(const struct kp_trust *trust, const char *path, bool right)
+{
+	int result = kp_trust_path(trust, at(path), &diag);
+	int fd = kp_trust_open(trust, at(path), NULL, &diag);
+
+	ck_assert_msg((result == 0) == right, "%s: %s", path, diag.message);
+	ck_assert_msg((fd >= 0) == right, "%s: %s", path, diag.message);
+	kp_file_close(&fd);
+}
+
+START_TEST(t14_a_directory_above_the_program_is_not_asked_whose_it_is)
+{
+	struct kp_trust beside = strict;
+	struct stat st;
+
+	make_dir("all", 0777);
+	make_dir("all/other", 0777);
+	put("all/x", 0644);
+	put("all/free", 0666);
+	put("all/other/x", 0644);
+	ck_assert_int_eq(fstatat(dir, "all", &st, 0), 0);
+	beside.above[0].dev = st.st_dev;
+	beside.above[0].ino = st.st_ino;
+	beside.n_above = 1;
+	is_right_to(&strict, "all/x", false);
+	is_right_to(&beside, "all/x", true);
+	is_right_to(&beside, "all/free", false);
+	is_right_to(&beside, "all/other/x", false);
+	if (give_away("all"))
+		is_right_to(&beside, "all/x", true);
+}
+END_TEST
+
+START_TEST(t14_files_of_the_programs_owner_count)
+{
+	struct kp_trust beside = strict;
+
+	beside.program = STRANGER;
+	make_dir("d", 0755);
+	put("d/x", 0644);
+	put("d/free", 0666);
+	if (!give_away("d/x") || !give_away("d/free") || !give_away("d"))
+		return;
+	is_right_to(&strict, "d/x", false);
+	is_right_to(&beside, "d/x", true);
+	is_right_to(&beside, "d/free", false);
+	beside.program = STRANGER + 1;
+	is_right_to(&beside, "d/x", false);
+	has_said("uid 12346");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trust");
@@ -225,6 +307,9 @@ int main(void)
 	tcase_add_test(t, t14_who_may_write_by_a_list_counts_also_behind_the_own_group);
 	tcase_add_test(t, t14_a_list_of_a_directory_counts);
 	tcase_add_test(t, t14_what_the_service_may_not_reach_is_told_with_uid_and_mode);
+	tcase_add_test(t, t14_whose_the_program_is_and_where_is_known);
+	tcase_add_test(t, t14_a_directory_above_the_program_is_not_asked_whose_it_is);
+	tcase_add_test(t, t14_files_of_the_programs_owner_count);
 	tcase_add_test(t, the_own_group_is_one_of_the_users_name_that_nobody_shares);
 	suite_add_tcase(suite, t);
 	return suite_run(suite);

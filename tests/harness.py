@@ -122,7 +122,8 @@ def make_plugin(
         script = os.path.join(include, "kplug", "plugin.map")
         subprocess.run(
             ["cc", "-std=c11", "-w", "-O1", "-fPIC", "-shared", f"-I{include}", f"-Wa,-I{place}"]
-            + [f"-Wl,--version-script={script}", "-o", out, os.path.join(place, "plugin.c")]
+            + [f"-I{ROOT}/tests/fixtures", f"-Wl,--version-script={script}"]
+            + ["-o", out, os.path.join(place, "plugin.c")]
             + list(flags),
             check=True,
         )

@@ -83,6 +83,10 @@ class Offers(Scene):
         self.assertEqual(self.offers("list", "--state", "m"), ["masked", "missing"])
         self.assertEqual(self.offers("list", "--state=dis"), ["--state=disabled"])
 
+    def test_policies_of_signatures(self):
+        self.assertEqual(self.offers("check", "--signatures", ""), ["off", "warn", "require"])
+        self.assertEqual(self.offers("check", "--signatures", "r"), ["require"])
+
     def test_files_are_the_shells(self):
         self.assertEqual(self.offers("install", ""), [":files"])
         self.assertEqual(self.offers("list", "--manifest-dir", ""), [":directories"])

@@ -242,7 +242,7 @@ void way_seal(struct way *way)
 bool way_is_foreign(struct way *way)
 {
 	const struct pipeline_options *settings = pipeline_settings(way->pipeline);
-	const struct kp_trust of_root = {0, KP_TRUST_NO_GROUP};
+	const struct kp_trust of_root = {.owner = 0, .group = KP_TRUST_NO_GROUP};
 	char why[KP_CONFINEMENT_TEXT];
 	struct stat st;
 	if (!settings->system || !settings->confinement ||

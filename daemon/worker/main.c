@@ -24,7 +24,7 @@ static const char usage[] =
 	"       plugin-worker --launcher        serve plugind on descriptor 3\n"
 	"       plugin-worker --job N FILTER    do the job on descriptor 4, with N more, "
 	"under\n"
-	"                               the filter on the descriptor FILTER\n"
+	"                               the filter on the descriptor FILTER, or -1\n"
 	"       plugin-worker --hold            hold what it inherits until standard "
 	"input ends\n"
 	"       plugin-worker --version\n";
@@ -48,13 +48,14 @@ static int run_job(const char *text, const char *filter)
 {
 	struct sandbox sandbox;
 	struct kp_diag diag;
-	unsigned long n, fd;
+	bool has_none = strcmp(filter, "-1") == 0; /* where the kernel offers no filter */
+	unsigned long n, fd = 0;
 
 	if (!read_number(text, PROCESS_FDS_MOST, &n) ||
-		!read_number(filter, INT_MAX, &fd))
+		(!has_none && !read_number(filter, INT_MAX, &fd)))
 		return refuse();
 	setvbuf(stdout, NULL, _IONBF, 0);
-	if (sandbox_resume(&sandbox, (int)fd, &diag) < 0) {
+	if (sandbox_resume(&sandbox, has_none ? -1 : (int)fd, &diag) < 0) {
 		(void)fprintf(stderr, "plugin-worker: %s\n", diag.message);
 		return EXIT_FAILURE;
 	}

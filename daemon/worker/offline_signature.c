@@ -66,7 +66,8 @@ static void conclude(const struct answer *answer, const struct kp_worker_result 
 static int ask(int fd, const char *file, const char *beside, const char *text,
 	const char *keys, struct kp_verdict *verdict)
 {
-	const struct kp_trust trust = {geteuid(), kp_trust_private_group()};
+	struct kp_trust trust;
+	kp_trust_ask(&trust, false);
 	owned_json *job = json_pack("{s:s, s:s, s:s, s:o, s:s, s:[]}", "kind",
 		job_signature.name, "file", file, "beside", beside, "signature",
 		kp_json_clean_string(text), "trusted", keys, "keys");

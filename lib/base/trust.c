@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { NAMES_BYTES = 64 << 10, OF_DESCRIPTOR = 32 };
+enum { NAMES_BYTES = 64 << 10, OF_DESCRIPTOR = 32, ONES_BYTES = 64 };
 
 /* ---- the user's own group -------------------------------------------------------- */
 
@@ -65,6 +66,50 @@ gid_t kp_trust_private_group(void)
 	return good ? group : KP_TRUST_NO_GROUP;
 }
 
+/* ---- the program ----------------------------------------------------------------- */
+
+static void ask_above(struct kp_trust *trust, char *path)
+{
+	struct stat st;
+
+	for (char *slash;
+		trust->n_above < KP_TRUST_ABOVE && (slash = strrchr(path, '/'));) {
+		slash[slash == path] = '\0';
+		if (stat(path, &st) == 0) {
+			trust->above[trust->n_above].dev = st.st_dev;
+			trust->above[trust->n_above++].ino = st.st_ino;
+		}
+		if (slash == path)
+			return;
+	}
+}
+
+/* A program that is gone has nobody above it. */
+void kp_trust_ask(struct kp_trust *trust, bool for_all)
+{
+	static const char own[] = "/proc/self/exe";
+	char path[PATH_MAX];
+	struct stat st;
+	ssize_t n = readlink(own, path, sizeof(path) - 1);
+
+	*trust = (struct kp_trust){.owner = geteuid(),
+		.group = for_all ? KP_TRUST_NO_GROUP : kp_trust_private_group()};
+	if (n <= 0 || stat(own, &st) < 0)
+		return;
+	path[n] = '\0';
+	trust->program = st.st_uid;
+	ask_above(trust, path);
+}
+
+bool kp_trust_is_above(const struct kp_trust *trust, const struct stat *st)
+{
+	for (size_t i = 0; i < trust->n_above; i++)
+		if (trust->above[i].dev == st->st_dev &&
+			trust->above[i].ino == st->st_ino)
+			return true;
+	return false;
+}
+
 /* ---- judging --------------------------------------------------------------------- */
 
 /* One that cannot be looked for may be there. */
@@ -82,11 +127,16 @@ static bool has_list(int fd)
 }
 
 /* Whom else it may belong to, for sentences: "root", or "root and uid 1000". */
-static const char *trusted_ones(const struct kp_trust *trust, char text[64])
+static const char *trusted_ones(const struct kp_trust *trust, char text[ONES_BYTES])
 {
-	if (trust->owner == 0)
-		return "root";
-	(void)snprintf(text, 64, "root and uid %u", (unsigned)trust->owner);
+	int n = snprintf(text, ONES_BYTES, "root");
+
+	if (trust->owner != 0)
+		n += snprintf(text + n, ONES_BYTES - (size_t)n, " and uid %u",
+			(unsigned)trust->owner);
+	if (trust->program != 0 && trust->program != trust->owner)
+		(void)snprintf(text + n, ONES_BYTES - (size_t)n, " and uid %u",
+			(unsigned)trust->program);
 	return text;
 }
 
@@ -106,7 +156,7 @@ static const char *command(const char *words, const char *path, char *text, size
 static int untrusted_owner(const struct kp_trust *trust, const struct stat *st,
 	const char *path, struct kp_diag *diag)
 {
-	char ones[64], mend[320];
+	char ones[ONES_BYTES], mend[320];
 
 	return kp_diag_set(diag, "untrusted_owner", path,
 		"%s belongs to uid %u (mode %04o), and only files of %s are taken: %s "
@@ -119,7 +169,7 @@ static int untrusted_owner(const struct kp_trust *trust, const struct stat *st,
 static int writable(const struct kp_trust *trust, int fd, const struct stat *st,
 	const char *path, struct kp_diag *diag)
 {
-	char ones[64], mend[320];
+	char ones[ONES_BYTES], mend[320];
 	bool listed = st->st_mode & S_IWGRP && has_list(fd);
 
 	return kp_diag_set(diag, "writable_by_others", path,
@@ -137,10 +187,15 @@ static bool is_own_groups(const struct kp_trust *trust, int fd, const struct sta
 	       !has_list(fd);
 }
 
+bool kp_trust_is_owner(const struct kp_trust *trust, uid_t uid)
+{
+	return uid == 0 || uid == trust->owner || uid == trust->program;
+}
+
 int kp_trust_file(const struct kp_trust *trust, int fd, const struct stat *st,
 	const char *path, struct kp_diag *diag)
 {
-	if (st->st_uid != 0 && st->st_uid != trust->owner)
+	if (!kp_trust_is_owner(trust, st->st_uid))
 		return untrusted_owner(trust, st, path, diag);
 	if (st->st_mode & S_IWOTH ||
 		(st->st_mode & S_IWGRP && !is_own_groups(trust, fd, st)))

@@ -17,11 +17,29 @@
  * Files must belong to root or `owner`, and nobody else may write them. A list of access
  * counts by its mask, which is what the mode's group bits show then.
  */
+enum { KP_TRUST_ABOVE = 32 };
 struct kp_trust {
 	uid_t owner;
 	gid_t group; /* may write, too, where there is no list; KP_TRUST_NO_GROUP: none */
+	/*
+	 * Who may replace the program that judges may have it say anything: its owner
+	 * counts (0: root, as always), and whose the directories above it are is not
+	 * asked. A checkout of somebody's, in a place that all may write, works so.
+	 */
+	uid_t program;
+	size_t n_above;
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} above[KP_TRUST_ABOVE];
 };
 #define KP_TRUST_NO_GROUP ((gid_t)-1)
+
+/*
+ * Of this process and its program. for_all: it decides for other users, and no group's
+ * word counts.
+ */
+void kp_trust_ask(struct kp_trust *trust, bool for_all);
 
 /*
  * The effective group of this process, where the user is known to be its only member: it
@@ -29,6 +47,10 @@ struct kp_trust {
  * a umask of 0002 makes is the user's own then. Else KP_TRUST_NO_GROUP.
  */
 gid_t kp_trust_private_group(void);
+
+bool kp_trust_is_owner(const struct kp_trust *trust, uid_t uid);
+/* Is it a directory above the program? */
+bool kp_trust_is_above(const struct kp_trust *trust, const struct stat *st);
 
 /*
  * Is it so of what `fd` has open (also by O_PATH), whose stat is `st`? Codes

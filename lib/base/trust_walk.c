@@ -78,11 +78,13 @@ static int judge(const struct walk *walk, int fd, const char *path, struct kp_di
 {
 	struct stat st = walk->st;
 
+	if (S_ISDIR(st.st_mode) && kp_trust_is_above(walk->trust, &st))
+		return 0;
 	if (S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX)
 		st.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
 	if (S_ISLNK(st.st_mode))
 		st.st_mode = S_IFLNK;
-	if (st.st_uid != 0 && st.st_uid != walk->trust->owner)
+	if (!kp_trust_is_owner(walk->trust, st.st_uid))
 		return kp_trust_file(walk->trust, fd, &walk->st, path, diag);
 	return S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)
 		       ? kp_trust_file(walk->trust, fd, &st, path, diag)
@@ -352,7 +354,7 @@ static bool is_plainly_right(const struct kp_trust_dir *dir, const char *name)
 	return !strchr(name, '/') &&
 	       fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISREG(st.st_mode) && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
-	       (st.st_uid == 0 || st.st_uid == dir->trust->owner);
+	       kp_trust_is_owner(dir->trust, st.st_uid);
 }
 
 int kp_trust_path_at(

@@ -171,7 +171,7 @@ static int read_table(int fd, size_t size, struct kp_view **view, struct kp_diag
 int kp_view_read(const char *path, uid_t owner, struct kp_view_stamp *stamp,
 	struct kp_view **view, struct kp_diag *diag)
 {
-	const struct kp_trust trust = {owner, KP_TRUST_NO_GROUP};
+	const struct kp_trust trust = {.owner = owner, .group = KP_TRUST_NO_GROUP};
 	struct stat st;
 	owned_fd fd = kp_file_open(AT_FDCWD, path, &st, diag);
 

@@ -245,7 +245,7 @@ static inline void done(
 static inline void start(void)
 {
 	static struct kp_trust trust;
-	trust = (struct kp_trust){geteuid(), KP_TRUST_NO_GROUP};
+	trust = (struct kp_trust){.owner = geteuid(), .group = KP_TRUST_NO_GROUP};
 	const struct pipeline_options options = {plugin_dir, store_dir, cache_dir,
 		platform, .system = serves_all, .trust = &trust, .any_files = any_files};
 	pipeline = pipeline_new(&loop, &workers, &options, done, NULL);

@@ -31,8 +31,8 @@ static inline void setup(void)
 	ck_assert_ptr_nonnull(mkdtemp(root));
 	dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
-	strict = (struct kp_trust){geteuid(), KP_TRUST_NO_GROUP};
-	with_group = (struct kp_trust){geteuid(), getegid()};
+	strict = (struct kp_trust){.owner = geteuid(), .group = KP_TRUST_NO_GROUP};
+	with_group = (struct kp_trust){.owner = geteuid(), .group = getegid()};
 	diag = (struct kp_diag){0};
 }
 
