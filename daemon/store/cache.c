@@ -156,15 +156,14 @@ static json_t *keys_in_use(const struct cache *cache)
 static void drop_spare(struct cache *cache)
 {
 	size_t files = json_object_size(cache->files);
-	size_t most = CACHE_SPARE + CACHE_SPARE_A_FILE * files;
 	json_t *keys, *verdict;
 	const char *key;
 	void *next;
 
-	if (json_object_size(cache->verdicts) < files + most ||
+	if (json_object_size(cache->verdicts) < files + CACHE_SPARE ||
 		!(keys = keys_in_use(cache)))
 		return;
-	size_t left = most / 4;
+	size_t left = CACHE_SPARE / 4;
 	json_object_foreach_safe(cache->verdicts, next, key, verdict)
 	{
 		if (left == 0)

@@ -18,17 +18,10 @@
 #include "lib/platform/confinement.h"
 
 /*
- * Kept when not used: one entry a file, one verdict a key. Verdicts that no file has now
- * are spare: so many, and CACHE_SPARE_A_FILE more for each file, whose earlier libraries
- * may come back; then the oldest go.
+ * Kept when not used: one entry a file, one verdict a key. Of verdicts that no file has
+ * now, as earlier libraries may come back, CACHE_SPARE; then the oldest go.
  */
-enum {
-	CACHE_DAYS = 30,
-	CACHE_MOST = 65536,
-	CACHE_MIB = 256,
-	CACHE_SPARE = 1024,
-	CACHE_SPARE_A_FILE = 1
-};
+enum { CACHE_DAYS = 30, CACHE_MOST = 65536, CACHE_MIB = 256, CACHE_SPARE = 512 };
 
 /*
  * Values are never changed once they are inside, so that a thread of the pool
