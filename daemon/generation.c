@@ -7,13 +7,18 @@
 
 #include "daemon/application/control.h"
 
-static void drop_texts(struct generation *generation)
+void generation_keep(struct generation *generation, enum generation_message which,
+	char *message, size_t size)
 {
-	for (size_t i = 0; i < GENERATION_TEXTS; i++) {
-		free(generation->texts[i].text);
-		generation->texts[i].text = NULL;
-		generation->texts[i].size = 0;
-	}
+	free(generation->messages[which].bytes);
+	generation->messages[which].bytes = message;
+	generation->messages[which].size = message ? size : 0;
+}
+
+static void drop_messages(struct generation *generation)
+{
+	for (size_t i = 0; i < GENERATION_MESSAGES; i++)
+		generation_keep(generation, (enum generation_message)i, NULL, 0);
 	answers_clear(&generation->answers);
 }
 
@@ -24,7 +29,7 @@ int generation_publish(
 		return 0;
 	if (kp_registry_publish(registry, generation->number + 1, diag) < 0)
 		return -1;
-	drop_texts(generation);
+	drop_messages(generation);
 	(void)kp_registry_latest(registry, &generation->table);
 	generation->number++;
 	control_follow(generation->control, &generation->table, generation->number);
@@ -59,16 +64,8 @@ int generation_overtake(struct generation *generation, struct kp_registry *regis
 	return -1;
 }
 
-void generation_keep(
-	struct generation *generation, enum generation_text which, char *text)
-{
-	free(generation->texts[which].text);
-	generation->texts[which].text = text;
-	generation->texts[which].size = text ? strlen(text) : 0;
-}
-
 void generation_finish(struct generation *generation)
 {
-	drop_texts(generation);
+	drop_messages(generation);
 	*generation = (struct generation){0};
 }

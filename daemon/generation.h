@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The generation that replies are made from: the flat table of the registry and
- * the texts of those replies that depend on nothing else.
+ * the messages of those replies that depend on nothing else.
  */
 #ifndef KP_DAEMON_GENERATION_H
 #define KP_DAEMON_GENERATION_H
@@ -17,15 +17,15 @@
 
 struct control;
 
-enum generation_text { GENERATION_LIST, GENERATION_KERNELS, GENERATION_TEXTS };
+enum generation_message { GENERATION_LIST, GENERATION_KERNELS, GENERATION_MESSAGES };
 
 struct generation {
 	uint64_t number; /* of the last one; at the start that of an earlier run, or 0 */
 	struct kp_table table; /* the registry's latest; without bytes: none yet */
 	struct {
-		char *text;
+		char *bytes;
 		size_t size;
-	} texts[GENERATION_TEXTS];
+	} messages[GENERATION_MESSAGES];
 	struct answers answers;	 /* whole messages, by the text of calls */
 	struct control *control; /* follows each; borrowed, or NULL */
 };
@@ -51,9 +51,9 @@ int generation_overtake(struct generation *generation, struct kp_registry *regis
 /* Takes what the registry restored as published already; false: it has nothing. */
 bool generation_resume(struct generation *generation, const struct kp_registry *registry);
 
-/* Keeps a text until the next generation; takes it, also when it is NULL. */
-void generation_keep(
-	struct generation *generation, enum generation_text which, char *text);
+/* Keeps a message until the next generation; takes it, also when it is NULL. */
+void generation_keep(struct generation *generation, enum generation_message which,
+	char *message, size_t size);
 
 void generation_finish(struct generation *generation);
 

@@ -16,10 +16,10 @@
 
 #define SERVICE "org.varlink.service"
 
-static const struct method *const tables[] = {method_list, method_select, method_decide,
-	method_reload, method_status, method_bench, method_devices, method_verify,
-	method_pin, method_monitor, method_load, method_logs, method_attach,
-	method_fingerprint, method_incidents, method_metrics, method_guard,
+static const struct method *const tables[] = {method_list, method_kernels, method_select,
+	method_decide, method_reload, method_status, method_bench, method_devices,
+	method_verify, method_pin, method_monitor, method_load, method_logs,
+	method_attach, method_fingerprint, method_incidents, method_metrics, method_guard,
 	method_history};
 
 const struct method *method_find(const char *name)

@@ -23,11 +23,11 @@ struct method {
 };
 
 /* Row tables, each ended by a row without a name. */
-extern const struct method method_list[], method_select[], method_decide[],
-	method_reload[], method_status[], method_bench[], method_devices[],
-	method_verify[], method_pin[], method_monitor[], method_load[], method_logs[],
-	method_attach[], method_fingerprint[], method_incidents[], method_metrics[],
-	method_guard[], method_history[];
+extern const struct method method_list[], method_kernels[], method_select[],
+	method_decide[], method_reload[], method_status[], method_bench[],
+	method_devices[], method_verify[], method_pin[], method_monitor[], method_load[],
+	method_logs[], method_attach[], method_fingerprint[], method_incidents[],
+	method_metrics[], method_guard[], method_history[];
 
 /* Fails a call whose plan (bench_plan.h) could not be made; offers the nearest operation.
  */
@@ -66,8 +66,8 @@ int call_socket(const struct call *call);
  * parameters mean that memory is exhausted and become an error.
  */
 void call_reply(struct call *call, json_t *parameters);
-/* The last reply as ready text (without the frame): copied. */
-void call_reply_text(struct call *call, const char *parameters, size_t size);
+/* The same as a whole message, borrowed. NULL: memory is exhausted. */
+void call_reply_message(struct call *call, const char *message, size_t size);
 /*
  * The last reply, which depends on nothing but the call's text and the generation: the
  * same call is answered from the bytes of this one until the generation changes.
@@ -75,8 +75,8 @@ void call_reply_text(struct call *call, const char *parameters, size_t size);
 void call_reply_lasting(struct call *call, json_t *parameters);
 /* One of several; only with more. */
 void call_reply_continues(struct call *call, json_t *parameters);
-/* The same from their text, which many calls may have. */
-void call_reply_continues_text(struct call *call, const char *parameters, size_t size);
+/* The same as a whole message, borrowed, which many calls may have. */
+void call_reply_continues_message(struct call *call, const char *message, size_t size);
 /*
  * The same with descriptors (at most OUTBOX_FDS), which stay the caller's. False: it is
  * lost, for want of memory or because nobody is there.

@@ -10,6 +10,7 @@
 #include "daemon/monitor.h"
 #include "daemon/state/pinned.h"
 #include "lib/base/json.h"
+#include "lib/protocol/message.h"
 
 /* A reader that has so much left to read gets no more until it has read that. */
 enum { UNREAD_MOST = 256 << 10 };
@@ -28,7 +29,7 @@ struct monitors {
 	/* The event that was told last, as all are told of it. */
 	struct {
 		uint64_t sequence, last;
-		char *text;
+		char *message;
 		size_t size;
 	} ready;
 };
@@ -87,24 +88,27 @@ static bool make_ready(struct monitors *monitors, uint64_t sequence)
 {
 	const struct events *events = monitors->daemon->events;
 
-	if (monitors->ready.text && monitors->ready.sequence == sequence &&
+	if (monitors->ready.message && monitors->ready.sequence == sequence &&
 		monitors->ready.last == events_last(events))
 		return true;
 	json_t *event = events_json(events, sequence);
 	json_t *reply =
 		event ? reply_json(monitors->daemon, event, json_integer(0), NULL) : NULL;
-	free(monitors->ready.text);
-	monitors->ready.text = reply ? kp_json_dumps(reply, JSON_COMPACT) : NULL;
+	free(monitors->ready.message);
+	monitors->ready.message =
+		reply ? kp_reply_print(reply, true, &monitors->ready.size) : NULL;
 	json_decref(reply);
-	if (!monitors->ready.text)
+	if (!monitors->ready.message)
 		return false;
 	monitors->ready.sequence = sequence;
 	monitors->ready.last = events_last(events);
-	monitors->ready.size = strlen(monitors->ready.text);
 	return true;
 }
 
-/* All that the ring has for it, as far as it reads. */
+/*
+ * All that the ring has for it, as far as it reads. What is there now is told once all
+ * before it is read: it is much, and would be old.
+ */
 static void tell_events(struct monitor *monitor)
 {
 	struct daemon *daemon = monitor->monitors->daemon;
@@ -114,12 +118,14 @@ static void tell_events(struct monitor *monitor)
 		call_unread(monitor->call) < UNREAD_MOST) {
 		uint64_t missed = events_last(events) - monitor->told;
 		if (events_lost(events, monitor->told) > 0) {
+			if (call_unread(monitor->call) > 0)
+				return;
 			tell_gap(monitor, json_integer((json_int_t)missed));
 			return;
 		}
 		if (make_ready(monitor->monitors, ++monitor->told))
-			call_reply_continues_text(monitor->call,
-				monitor->monitors->ready.text,
+			call_reply_continues_message(monitor->call,
+				monitor->monitors->ready.message,
 				monitor->monitors->ready.size);
 	}
 }
@@ -235,7 +241,7 @@ bool monitors_are_there(const struct monitors *monitors)
 void monitors_free(struct monitors *monitors)
 {
 	if (monitors)
-		free(monitors->ready.text);
+		free(monitors->ready.message);
 	free(monitors);
 }
 

@@ -151,17 +151,25 @@ static void send_message(struct call *call, char *message, size_t size)
 		free(message);
 }
 
+/* Before the last reply: whoever reads it finds the account of the call. */
+static void begin_end(struct call *call)
+{
+	call->gone = NULL;
+	end_audit(call, NULL);
+}
+
+static void end(struct call *call)
+{
+	if (call->client)
+		client_answered(call->client);
+	call_free(call);
+}
+
 static void finish(struct call *call, char *message, size_t size)
 {
-	struct client *client = call->client;
-
-	call->gone = NULL;
-	/* Whoever reads the reply finds the account of it. */
-	end_audit(call, NULL);
+	begin_end(call);
 	send_message(call, message, size);
-	if (client)
-		client_answered(client);
-	call_free(call);
+	end(call);
 }
 
 int call_socket(const struct call *call)
@@ -208,28 +216,21 @@ void call_reply_lasting(struct call *call, json_t *parameters)
 	finish(call, message, size);
 }
 
-/* A message around the text of parameters; `after` is what follows them. */
-static char *wrap_text(
-	const char *parameters, size_t size, const char *after, size_t *total)
+static void send_borrowed(struct call *call, const char *message, size_t size)
 {
-	static const char before[] = "{\"parameters\":";
-	size_t end = strlen(after) + 1;
-	char *message = malloc(sizeof(before) - 1 + size + end);
-
-	*total = sizeof(before) - 1 + size + end;
-	if (message) {
-		memcpy(message, before, sizeof(before) - 1);
-		memcpy(message + sizeof(before) - 1, parameters, size);
-		memcpy(message + sizeof(before) - 1 + size, after, end);
-	}
-	return message;
+	if (call->client && !call->oneway)
+		client_send_borrowed(call->client, message, size);
 }
 
-void call_reply_text(struct call *call, const char *parameters, size_t size)
+void call_reply_message(struct call *call, const char *message, size_t size)
 {
-	size_t total;
-	char *message = wrap_text(parameters, size, "}", &total);
-	finish(call, message, total);
+	if (!message) {
+		fail_no_memory(call);
+		return;
+	}
+	begin_end(call);
+	send_borrowed(call, message, size);
+	end(call);
 }
 
 bool call_reply_with(struct call *call, json_t *parameters, const int *fds, size_t n_fds)
@@ -247,14 +248,10 @@ bool call_reply_with(struct call *call, json_t *parameters, const int *fds, size
 	return is_sent;
 }
 
-void call_reply_continues_text(struct call *call, const char *parameters, size_t size)
+void call_reply_continues_message(struct call *call, const char *message, size_t size)
 {
-	size_t total;
-	char *message = call->more && parameters ? wrap_text(parameters, size,
-							   ",\"continues\":true}", &total)
-						 : NULL;
-	if (message)
-		send_message(call, message, total);
+	if (call->more)
+		send_borrowed(call, message, size);
 }
 
 void call_reply_continues(struct call *call, json_t *parameters)

@@ -154,6 +154,21 @@ void client_send(struct client *client, char *message, size_t size)
 	client_send_with(client, message, size, NULL, 0);
 }
 
+void client_send_borrowed(struct client *client, const char *message, size_t size)
+{
+	bool is_next = !client->out.first && !client->closing && !client->broken;
+	ssize_t n = is_next ? send(client->fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT)
+			    : 0;
+	size_t sent = n > 0 ? (size_t)n : 0;
+
+	if (sent == size)
+		return;
+	char *rest = malloc(size - sent);
+	if (rest)
+		memcpy(rest, message + sent, size - sent);
+	client_send(client, rest, size - sent);
+}
+
 /* ---- bytes in ---- */
 
 /* Descriptors are taken of those alone who may load a file. */

@@ -37,6 +37,8 @@ void client_close(struct client *client);
 
 /* Queues a whole message, malloc'ed, and takes it; NULL closes the connection. */
 void client_send(struct client *client, char *message, size_t size);
+/* The same of bytes that stay the caller's: what the socket does not take is copied. */
+void client_send_borrowed(struct client *client, const char *message, size_t size);
 /* The same with descriptors, at most OUTBOX_FDS; they stay the caller's. */
 void client_send_with(
 	struct client *client, char *message, size_t size, const int *fds, size_t n_fds);

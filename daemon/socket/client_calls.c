@@ -43,17 +43,7 @@ static bool send_kept(struct client *client, const char *text, size_t size)
 	const char *kept = answers_find(&daemon->generation.answers, text, size, &length);
 	if (!kept)
 		return false;
-	/* In one piece as a rule: only what the socket does not take is copied. */
-	ssize_t n = client->out.first
-			    ? 0
-			    : send(client->fd, kept, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-	size_t sent = n > 0 ? (size_t)n : 0;
-	if (sent == length)
-		return true;
-	char *rest = malloc(length - sent);
-	if (rest)
-		memcpy(rest, kept + sent, length - sent);
-	client_send(client, rest, length - sent);
+	client_send_borrowed(client, kept, length);
 	return true;
 }
 

@@ -14,7 +14,7 @@
 
 struct call;
 
-enum { UNSENT_HIGH = 1 << 20 }; /* bytes; then its next call waits */
+enum { UNSENT_HIGH = 128 << 10 }; /* bytes; then its next call waits */
 
 struct client {
 	uv_poll_t poll;

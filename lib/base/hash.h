@@ -15,6 +15,13 @@ enum { KP_HASH_TEXT = 17 };
 /* Goes on from `hash`, KP_HASH_START at first. */
 uint64_t kp_hash_bytes(uint64_t hash, const void *bytes, size_t size);
 
+/*
+ * The same for much at a time: of little-endian words of 8 bytes, the last one filled up
+ * with zeros, and of the size. Each step is a bijection of what was before and of the
+ * word: of two that differ in one word only, the hashes differ.
+ */
+uint64_t kp_hash_words(uint64_t hash, const void *bytes, size_t size);
+
 /* The hash of the bytes as 16 hexadecimal digits. Returns `text`. */
 const char *kp_hash_print(const void *bytes, size_t size, char text[KP_HASH_TEXT]);
 

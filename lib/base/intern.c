@@ -5,33 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
+
 /* offset is 1 more than the piece's; 0 is a free slot. */
 struct kp_intern_slot {
 	uint32_t hash;
 	uint32_t offset;
 };
 
-/*
- * A word at a time, for this is what a table is mostly made of. The hash is seen nowhere
- * but here: what is kept, and where, does not depend on it.
- */
+/* Seen nowhere but here: what is kept, and where, does not depend on it. */
 static uint32_t hash_of(const void *piece, size_t size)
 {
-	static const uint64_t factor = 0x9e3779b97f4a7c15U;
-	const unsigned char *at = piece;
-	uint64_t hash = size;
-	uint64_t word;
-
-	for (; size >= sizeof(word); size -= sizeof(word), at += sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		hash = (hash ^ word) * factor;
-		hash ^= hash >> 32;
-	}
-	word = 0;
-	if (size > 0)
-		memcpy(&word, at, size);
-	hash = (hash ^ word) * factor;
-	return (uint32_t)(hash >> 32);
+	return (uint32_t)(kp_hash_words(0, piece, size) >> 32);
 }
 
 bool kp_intern_append(

@@ -232,7 +232,10 @@ size_t kp_text_utf8_length(const char *bytes, size_t length)
 	uint32_t point;
 
 	while (used < length) {
-		size_t n = kp_text_character(bytes + used, length - used, &point);
+		size_t n =
+			(unsigned char)bytes[used] < 0x80
+				? 1
+				: kp_text_character(bytes + used, length - used, &point);
 		if (n == 0)
 			break;
 		used += n;

@@ -34,6 +34,7 @@
 #include "lib/plugin/verdict.h"
 #include "lib/registry/decisions.h"
 
+struct kp_json_writer;
 struct kp_registry;
 struct kp_table;
 
@@ -252,6 +253,9 @@ const char *kp_registry_nearest(const struct kp_registry *registry, const char *
  * the registry's latest table.
  */
 json_t *kp_registry_plugin_json(const struct kp_registry *registry, const char *plugin);
+/* The Plugin of the one at i, for what lists them all. */
+void kp_registry_plugin_write(
+	const struct kp_registry *registry, size_t i, struct kp_json_writer *writer);
 json_t *kp_registry_info_json(const struct kp_registry *registry, const char *plugin);
 
 /*

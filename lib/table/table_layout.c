@@ -29,7 +29,7 @@ const unsigned kp_record_sizes[KP_SECTIONS] = {
 uint64_t kp_table_checksum(const void *bytes, size_t size)
 {
 	const unsigned char *at = bytes;
-	uint64_t hash = kp_hash_bytes(KP_HASH_START, at, KP_HEADER_CHECKSUM);
-	return kp_hash_bytes(
+	uint64_t hash = kp_hash_words(KP_HASH_START, at, KP_HEADER_CHECKSUM);
+	return kp_hash_words(
 		hash, at + KP_HEADER_CHECKSUM + 8, size - KP_HEADER_CHECKSUM - 8);
 }
