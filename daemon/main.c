@@ -18,7 +18,7 @@
 enum {
 	EXIT_CONFIG = 2, /* see options_help */
 	THREADS_LEAST = 4,
-	LARGE = 128 << 10, /* bytes */
+	LARGE = 32 << 10, /* bytes */
 };
 
 static void say(enum log_level level, const struct kp_diag *diag)
@@ -145,7 +145,7 @@ static void have_threads(void)
 /*
  * A daemon is to stay small: threads of the pool need no heaps of their own, and what is
  * large has pages of its own, which go back when it is freed (without this the library
- * learns to keep them).
+ * learns to keep them), and leaves no hole among what stays.
  */
 static void keep_small(void)
 {

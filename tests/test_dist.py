@@ -16,7 +16,11 @@ class Dist(unittest.TestCase):
         place = tempfile.TemporaryDirectory(prefix="kplug-dist.")
         self.addCleanup(place.cleanup)
         self.place = place.name
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+        self.env = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith("MAKE") and k not in ("BUILD", "CFLAGS", "SANITIZE")
+        }
         # A clone asks a git of its own, which no -c reaches, whose the checkout is.
         self.env["GIT_CONFIG_GLOBAL"] = os.path.join(self.place, "gitconfig")
         with open(self.env["GIT_CONFIG_GLOBAL"], "w", encoding="utf-8") as file:

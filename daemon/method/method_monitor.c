@@ -12,8 +12,11 @@
 #include "lib/base/json.h"
 #include "lib/protocol/message.h"
 
-/* A reader that has so much left to read gets no more until it has read that. */
-enum { UNREAD_MOST = 256 << 10 };
+/*
+ * A reader that has so much left to read gets no more until it has read that: until then
+ * it is in the ring, for all of them.
+ */
+enum { UNREAD_MOST = 32 << 10 };
 
 struct monitor {
 	struct monitor *previous, *next;

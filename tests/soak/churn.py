@@ -80,7 +80,7 @@ class Churn:
                 self.scene.upgrade(number)
             self.look(numbers)
 
-    def run(self, is_over, at_rest):
+    def run(self, is_over, at_rest=lambda: None):
         """Until then; at_rest() is called when no plugin is on its way."""
         while not is_over():
             began = time.monotonic()

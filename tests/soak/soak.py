@@ -3,10 +3,14 @@
 
 import contextlib
 import sys
+import time
 
 import load
 from churn import Churn
 from samples import Samples
+
+
+BEHIND_S = 90  # before samples are taken: until slow readers are behind
 
 
 class Outcome:
@@ -32,19 +36,25 @@ def quiet(scene, outcome, seconds, first):
 
 
 def loud(scene, outcome, seconds, first):
-    """The same with all that is broken, reloads and upgrades."""
+    """The same with all that is broken, reloads and upgrades. Before anything is sampled,
+    those who read slowly have fallen behind as far as they will."""
     scene.break_all()
     scene.daemon.call("Reload")
     scene.daemon.settle()
     outcome.churn = churn = Churn(scene)
-    churn.warm()
-    say(f"soak: {seconds} s with {scene.scale.broken} broken plugins, reloads and upgrades")
-    crowd = load.clients(scene, seconds, first)
+    behind_s = min(BEHIND_S, seconds)
+    say(f"soak: {behind_s} s until slow readers are behind, with {scene.scale.broken} broken")
+    say(f"      plugins, reloads and upgrades, and then {seconds} s")
+    crowd = load.clients(scene, behind_s + seconds, first)
+    sampled = time.monotonic() + behind_s
     pids = [a.pid for a in outcome.running]
     try:
-        with contextlib.closing(churn), Samples(scene.daemon, pids) as samples:
-            churn.run(lambda: not crowd.is_running(), samples.take_at_rest)
-            outcome.thirds = samples.thirds()
+        with contextlib.closing(churn):
+            churn.warm()
+            churn.run(lambda: time.monotonic() >= sampled or not crowd.is_running())
+            with Samples(scene.daemon, pids) as samples:
+                churn.run(lambda: not crowd.is_running(), samples.take_at_rest)
+                outcome.thirds = samples.thirds()
             churn.finish()
         outcome.loud = crowd.report()
     finally:
