@@ -267,13 +267,30 @@ static bool has_ended(const struct offline *offline)
 	return poll(&wanted, 1, STEP_MS) > 0;
 }
 
+/* It listens before it has read its state, of which it may end. */
+static bool is_there(
+	struct session *session, const struct offline *offline, struct kp_diag *diag)
+{
+	struct kp_reply_message message;
+
+	if (kp_client_open(offline->socket, session->timeout_ms, &session->client, diag) <
+		0)
+		return false;
+	if (kp_client_call(session->client, "Status", NULL, &message, diag) == 0) {
+		kp_reply_message_finish(&message);
+		return true;
+	}
+	kp_client_close(session->client);
+	session->client = NULL;
+	return false;
+}
+
 static int await(struct session *session, const struct offline *offline)
 {
 	int64_t end =
 		kp_clock_ms() + (session->timeout_given ? session->timeout_ms : START_MS);
 	struct kp_diag diag;
-	while (kp_client_open(offline->socket, session->timeout_ms, &session->client,
-		       &diag) < 0) {
+	while (!is_there(session, offline, &diag)) {
 		if (has_ended(offline))
 			return tell_end(session, offline);
 		if (kp_clock_ms() >= end)

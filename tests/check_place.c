@@ -35,6 +35,8 @@ static void setup(void)
 static void teardown(void)
 {
 	char command[300];
+	/* Leaks are looked for as the user that the process has begun as. */
+	ck_assert_int_eq(seteuid(getuid()), 0);
 	snprintf(command, sizeof(command), "rm -rf '%s'", root);
 	ck_assert_int_eq(system(command), 0);
 }

@@ -6,6 +6,7 @@ import re
 import subprocess
 import unittest
 
+from harness import SANITIZER
 from installed import Installed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -70,6 +71,7 @@ class AfterInstall(unittest.TestCase):
         program = os.path.join(self.kplug.place, "program")
         words = [compiler, *flags, "-x", "c", "-", "-o", program]
         words += ["-x", "none", *self.kplug.pkg_config()]
+        words += [f"-fsanitize={SANITIZER}"] if SANITIZER else []
         subprocess.run(words, input=source, text=True, check=True)
         return program
 

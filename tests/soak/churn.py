@@ -11,6 +11,7 @@ import plugins
 ROUND_S = 0.5  # no more often
 UPGRADES = 4  # a round, of each sort
 BREAKS = 6
+BREAKS_AT_FIRST = 30  # until there is as much history of each as is kept
 WARM = 4  # all libraries of a plugin that goes round, and more than plugind keeps
 
 
@@ -30,7 +31,7 @@ class Churn:
         first = self.rounds * count
         return {numbers[(first + i) % len(numbers)] for i in range(min(count, len(numbers)))}
 
-    def round(self):
+    def round(self, breaks):
         """One: change, reload, look."""
         scene = self.scene
         renewed = self.some(scene.run_by_applications(), UPGRADES)
@@ -41,7 +42,7 @@ class Churn:
         self.spoilt = [n for n in self.some(scene.spoilt(), 1) if n not in renewed]
         for number in self.spoilt:
             scene.spoil(number)
-        for number in self.some(range(scene.scale.broken), BREAKS):
+        for number in self.some(range(scene.scale.broken), breaks):
             scene.break_one(number)
             self.breaks += 1
         self.look(renewed)
@@ -80,11 +81,12 @@ class Churn:
                 self.scene.upgrade(number)
             self.look(numbers)
 
-    def run(self, is_over, at_rest=lambda: None):
-        """Until then; at_rest() is called when no plugin is on its way."""
+    def run(self, is_over, at_rest=lambda: None, breaks=BREAKS):
+        """Until then, with so many that break a round; at_rest() is called when no plugin is
+        on its way."""
         while not is_over():
             began = time.monotonic()
-            self.round()
+            self.round(breaks)
             at_rest()
             time.sleep(max(0, began + ROUND_S - time.monotonic()))
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 import load
-from churn import Churn
+from churn import BREAKS_AT_FIRST, Churn
 from samples import Samples
 
 
@@ -51,7 +51,10 @@ def loud(scene, outcome, seconds, first):
     try:
         with contextlib.closing(churn):
             churn.warm()
-            churn.run(lambda: time.monotonic() >= sampled or not crowd.is_running())
+            churn.run(
+                lambda: time.monotonic() >= sampled or not crowd.is_running(),
+                breaks=BREAKS_AT_FIRST,
+            )
             with Samples(scene.daemon, pids) as samples:
                 churn.run(lambda: not crowd.is_running(), samples.take_at_rest)
                 outcome.thirds = samples.thirds()
