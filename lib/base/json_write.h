@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON text straight into memory: of what is too much to be made of values first, which
- * takes ten times as long. Compact, as JSON_COMPACT prints. Loop and other threads: each
- * its own writer.
+ * JSON text straight into memory: of what is too much to be made of values first.
+ * Compact, as JSON_COMPACT prints. Any thread, each with its own writer.
  */
 #ifndef KP_LIB_JSON_WRITE_H
 #define KP_LIB_JSON_WRITE_H
