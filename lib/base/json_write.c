@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What needs no escape is copied; all else is printed as a value. */
+/*
+ * What needs no escape is copied; all else is printed as a value, whole or not at all:
+ * json_dumps (2.14) goes on behind a key that it could not write, and what it returns
+ * then is another text.
+ */
 #include "lib/base/json_write.h"
 
 #include <inttypes.h>
@@ -9,7 +13,7 @@
 
 #include "lib/base/json.h"
 
-enum { ROOM_LEAST = 4096, INTEGER_BYTES = 24 };
+enum { INTEGER_BYTES = 24 };
 
 static bool make_room(struct kp_json_writer *writer, size_t more)
 {
@@ -22,7 +26,6 @@ static bool make_room(struct kp_json_writer *writer, size_t more)
 	}
 	if (needed <= writer->room)
 		return true;
-	room = room < ROOM_LEAST ? ROOM_LEAST : room;
 	char *text = realloc(writer->text, room);
 	if (!text) {
 		writer->failed = true;
@@ -109,16 +112,24 @@ void kp_json_write_integer(struct kp_json_writer *writer, int64_t value)
 	append(writer, text, (size_t)n);
 }
 
+static int take_piece(const char *bytes, size_t size, void *context)
+{
+	struct kp_json_writer *writer = context;
+
+	append(writer, bytes, size);
+	return writer->failed ? -1 : 0;
+}
+
+static void print(struct kp_json_writer *writer, const json_t *value, size_t flags)
+{
+	if (json_dump_callback(value, take_piece, writer, flags) < 0)
+		writer->failed = true;
+}
+
 void kp_json_write_value(struct kp_json_writer *writer, json_t *value)
 {
-	char *text = value ? kp_json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-
 	begin_next(writer);
-	if (text)
-		append(writer, text, strlen(text));
-	else
-		writer->failed = true;
-	free(text);
+	print(writer, value, JSON_COMPACT | JSON_ENCODE_ANY);
 	json_decref(value);
 }
 
@@ -135,4 +146,13 @@ char *kp_json_write_finish(struct kp_json_writer *writer, size_t *size)
 	}
 	*writer = (struct kp_json_writer){0};
 	return text;
+}
+
+char *kp_json_dumps(const json_t *value, size_t flags)
+{
+	struct kp_json_writer writer = {0};
+	size_t size;
+
+	print(&writer, value, flags);
+	return kp_json_write_finish(&writer, &size);
 }

@@ -21,17 +21,6 @@ struct sources {
 	size_t count;
 };
 
-static struct kp_list old_kernels(const struct kp_registry *registry, const char *plugin)
-{
-	size_t i = kp_table_plugin(&registry->latest, plugin);
-
-	if (i == SIZE_MAX)
-		return (struct kp_list){NULL, 0};
-	return kp_table_list(&registry->latest,
-		kp_load32(kp_table_record(&registry->latest, KP_SECTION_PLUGINS, i) +
-			  KP_PLUGIN_KERNEL_LIST));
-}
-
 static size_t count_kernels(const struct kp_registry *registry)
 {
 	size_t n = 0;
@@ -40,7 +29,7 @@ static size_t count_kernels(const struct kp_registry *registry)
 		if (plugin->note)
 			n += plugin->note->n_kernels;
 		else if (plugin->in_table)
-			n += old_kernels(registry, plugin->name).count;
+			n += kp_registry_kernels(registry, plugin).count;
 	}
 	return n;
 }
@@ -63,10 +52,10 @@ static void add_note(struct sources *sources, const struct kp_note *note, uint32
 	}
 }
 
-static void add_old(struct sources *sources, const struct kp_registry *registry,
-	const char *name, uint32_t plugin)
+static void add_old(
+	struct sources *sources, const struct kp_registry *registry, uint32_t plugin)
 {
-	struct kp_list kernels = old_kernels(registry, name);
+	struct kp_list kernels = kp_registry_kernels(registry, registry->plugins[plugin]);
 
 	for (size_t i = 0; i < kernels.count; i++) {
 		uint32_t old = kp_list_get(kernels, i);
@@ -99,7 +88,7 @@ static int collect(const struct kp_registry *registry, struct sources *sources)
 		if (plugin->note)
 			add_note(sources, plugin->note, (uint32_t)i);
 		else if (plugin->in_table)
-			add_old(sources, registry, plugin->name, (uint32_t)i);
+			add_old(sources, registry, (uint32_t)i);
 	}
 	qsort(sources->items, sources->count, sizeof(*sources->items), compare_sources);
 	return 0;
